@@ -1,11 +1,11 @@
-//! Makes frame columns from rows of any rank.
+//! Converts rows to columns of a frame.
 
 use burn::tensor::{Device, TensorData};
 use burn_gnn_graph::{Column, ColumnKind};
 
 use crate::error::DistError;
 
-/// A column of stored or received rows.
+/// Creates a column from rows that were read or received.
 pub(crate) fn column(name: &str, data: TensorData, device: &Device) -> Result<Column, DistError> {
     let (dtype, axes) = (data.dtype(), data.rank());
     if !(1..=Column::MAX_RANK).contains(&axes) {

@@ -1,20 +1,20 @@
-//! Packs messages between ranks, and propagates errors to every rank.
+//! Encodes messages between ranks, and propagates errors to every rank.
 
 use bytemuck::Pod;
 
 use crate::comm::{Communicator, Failure};
 use crate::error::DistError;
 
-/// A message under way: lists, each behind its length.
+/// Encodes a message: a sequence of lists, each preceded by its length.
 #[derive(Clone, Default)]
 pub(crate) struct Pack(Vec<u8>);
 
 impl Pack {
-    /// Numbers without their count, all that the message holds.
+    /// A message that consists of one list of numbers, without its length.
     pub(crate) fn numbers<T: Pod>(values: &[T]) -> Self {
         Self(bytemuck::cast_slice(values).to_vec())
     }
-    /// A message of these bytes; [`exchange`] appends one.
+    /// A message of raw bytes. [`exchange`] appends one byte, so spare capacity avoids a copy.
     pub(crate) fn bytes(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
@@ -25,14 +25,14 @@ impl Pack {
         self.0.extend((values.len() as u64).to_le_bytes());
         self.0.extend_from_slice(bytemuck::cast_slice(values));
     }
-    /// With one more list.
+    /// Appends a list.
     pub(crate) fn with<T: Pod>(mut self, values: &[T]) -> Self {
         self.list(values);
         self
     }
 }
 
-/// A message that came from a peer.
+/// Decodes a message from a peer.
 pub(crate) struct Unpack {
     bytes: Vec<u8>,
     read: usize,
@@ -50,45 +50,45 @@ impl Unpack {
     /// The next `len` bytes.
     pub(crate) fn take(&mut self, len: usize) -> Result<&[u8], Failure> {
         let end = self.read.checked_add(len).filter(|&end| end <= self.bytes.len());
-        let end = end.ok_or_else(|| self.broken())?;
+        let end = end.ok_or_else(|| self.malformed())?;
         let from = std::mem::replace(&mut self.read, end);
         Ok(&self.bytes[from..end])
     }
     pub(crate) fn list<T: Pod>(&mut self) -> Result<Vec<T>, Failure> {
         let len = u64::from_le(bytemuck::pod_read_unaligned(self.take(8)?));
         let bytes = usize::try_from(len).ok().and_then(|n| n.checked_mul(size_of::<T>()));
-        let bytes = bytes.ok_or_else(|| self.broken())?;
+        let bytes = bytes.ok_or_else(|| self.malformed())?;
         Ok(bytemuck::pod_collect_to_vec(self.take(bytes)?))
     }
-    /// A list that has `len` entries.
+    /// Reads a list of `len` entries.
     pub(crate) fn list_of<T: Pod>(&mut self, len: usize) -> Result<Vec<T>, Failure> {
         let list = self.list::<T>()?;
-        if list.len() == len { Ok(list) } else { Err(self.broken()) }
+        if list.len() == len { Ok(list) } else { Err(self.malformed()) }
     }
-    /// What [`Pack::numbers`] made a message of.
+    /// The numbers of a message that [`Pack::numbers`] encoded.
     pub(crate) fn numbers<T: Pod>(&self) -> Vec<T> {
         let whole = self.bytes.len() / size_of::<T>() * size_of::<T>();
         bytemuck::pod_collect_to_vec(&self.bytes[..whole])
     }
-    /// Refuses a message that goes on.
+    /// Returns an error if the message has unread bytes.
     pub(crate) fn end(&self) -> Result<(), Failure> {
-        if self.read == self.bytes.len() { Ok(()) } else { Err(self.broken()) }
+        if self.read == self.bytes.len() { Ok(()) } else { Err(self.malformed()) }
     }
-    pub(crate) fn broken(&self) -> Failure {
-        broken(self.peer, self.rank)
+    pub(crate) fn malformed(&self) -> Failure {
+        malformed(self.peer, self.rank)
     }
 }
 
-/// What `rank` says of a message of `peer` that is not what was asked for.
-pub(crate) fn broken(peer: usize, rank: usize) -> Failure {
+/// The failure of `rank` when it cannot decode a message from `peer`.
+pub(crate) fn malformed(peer: usize, rank: usize) -> Failure {
     let message = format!(
         "rank {peer} sent a message that cannot be read; do all ranks run the same program?"
     );
     Failure { rank, message }
 }
 
-/// `all_to_all_v` of what this rank has to say, or of the error that kept it from saying it: then this rank gets its
-/// own error back, and every other one a [`Failure`] with its message, in the same call, so that nobody waits for it.
+/// `all_to_all_v` of messages, or of the error that a rank has instead. Then that rank returns its own error, and every
+/// other rank returns a [`Failure`] with the error text from the same call, so that no rank waits for the failed one.
 pub(crate) fn exchange(
     comm: &dyn Communicator,
     name: &str,
@@ -101,7 +101,7 @@ pub(crate) fn exchange(
             (Some(e), vec![text; comm.size()])
         }
     };
-    // Behind the message, where it is taken off without moving the rest.
+    // The error flag is the last byte, because removing it does not move the others.
     messages.iter_mut().for_each(|m| m.push(u8::from(own.is_some())));
     let mut received = comm.all_to_all_v(name, messages)?;
     let mut failed = None;
@@ -114,7 +114,7 @@ pub(crate) fn exchange(
                     message: String::from_utf8_lossy(message).into_owned(),
                 });
             }
-            None => return Err(broken(rank, comm.rank()).into()),
+            None => return Err(malformed(rank, comm.rank()).into()),
         }
     }
     match (own, failed) {
@@ -127,18 +127,19 @@ pub(crate) fn exchange(
     }
 }
 
-/// Asks every rank something and answers what every rank asks, in two exchanges of these names; the answers, by rank.
-pub(crate) fn ask(
+/// Sends a request to every rank, computes the reply to each received request with `answer`, and returns the replies
+/// by rank. Takes two exchanges, whose names are given.
+pub(crate) fn round_trip(
     comm: &dyn Communicator,
-    [asking, answering]: [&str; 2],
-    questions: Result<Vec<Pack>, DistError>,
+    [request_name, reply_name]: [&str; 2],
+    requests: Result<Vec<Pack>, DistError>,
     answer: impl FnMut(Unpack) -> Result<Pack, DistError>,
 ) -> Result<Vec<Unpack>, DistError> {
-    let questions = exchange(comm, asking, questions)?;
-    exchange(comm, answering, questions.into_iter().map(answer).collect())
+    let requests = exchange(comm, request_name, requests)?;
+    exchange(comm, reply_name, requests.into_iter().map(answer).collect())
 }
 
-/// The value, if all ranks have theirs; otherwise an error on every rank. Collective.
+/// Returns the value if no rank has an error, otherwise an error on every rank. Collective.
 pub(crate) fn agree<T>(
     comm: &dyn Communicator,
     name: &str,
@@ -150,12 +151,16 @@ pub(crate) fn agree<T>(
     };
     exchange(comm, name, nothing)?;
     value.ok_or_else(|| {
-        Failure { rank: comm.rank(), message: format!("`{name}`: an error got lost") }.into()
+        Failure {
+            rank: comm.rank(),
+            message: format!("`{name}`: the error of a rank was not received"),
+        }
+        .into()
     })
 }
 
-/// An error on every rank unless all pass equal bytes. Collective.
-pub(crate) fn same(
+/// Returns an error on every rank unless all ranks pass equal bytes. Collective.
+pub(crate) fn require_equal(
     comm: &dyn Communicator,
     name: &str,
     what: &str,
@@ -173,7 +178,7 @@ pub(crate) fn same(
     }
 }
 
-/// A hash of a list, to compare it between ranks.
+/// Hashes a list, so that ranks can compare it.
 pub(crate) fn digest(values: impl IntoIterator<Item = u64>) -> u64 {
     values.into_iter().fold(0xcbf2_9ce4_8422_2325, |h: u64, x| {
         let h = (h ^ x).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -187,7 +192,7 @@ mod tests {
     use crate::comm::run_ranks;
 
     #[test]
-    fn lists_come_back() {
+    fn lists_are_decoded_as_encoded() {
         let p = Pack::default().with(&[1u32, 2, 3]).with::<u64>(&[]).with(&[7u64]);
         let mut u = Unpack::new(p.0, 0, 1);
         assert_eq!(
@@ -200,12 +205,12 @@ mod tests {
                 .message
                 .contains("rank 0 sent a message that cannot be read")
         );
-        // A length that promises more than there is.
+        // A length beyond the end of the message.
         assert!(Unpack::new(u64::MAX.to_le_bytes().to_vec(), 0, 0).list::<u64>().is_err());
     }
 
     #[test]
-    fn one_error_is_seen_by_all_and_the_next_call_works() {
+    fn an_error_reaches_all_ranks_and_the_next_call_works() {
         let texts = run_ranks(3, |comm| {
             let bad = || DistError::Config { arg: "x", expected: "y".into(), found: "z".into() };
             let e = agree(&*comm, "check", if comm.rank() == 1 { Err(bad()) } else { Ok(()) })

@@ -1,4 +1,4 @@
-//! Presents one part to layers as a `GraphView`.
+//! Implements `GraphView` for the part of a rank, for full-graph training.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::partition::part::partition::Features;
 use crate::partition_book::{PartitionBook, etype_number, ntype_number};
 use crate::trainer_rank::{TrainerRank, wrong_rank};
 
-/// A part with its communicator: layers compute the nodes it owns, from rows that it owns or fetches.
+/// The part of a rank as a [`GraphView`]. Layers compute the inner nodes of the part, from rows of inner nodes and rows
+/// that a halo exchange fetches.
 ///
-/// Per node type, source rows are the owned (inner) nodes in id order, then the halo nodes that inner
-/// edges start from, sorted by (owner, id); destination rows are the inner nodes. Only inner edges
-/// compute, in the order of their original ids, so that every destination adds up its messages in the
-/// order of the whole graph. Degrees are those of the whole graph.
+/// Source rows of a node type are its inner nodes in id order, then the halo nodes that are sources of inner edges,
+/// sorted by (owner, id). Destination rows are the inner nodes. Messages are computed for inner edges only, in the order
+/// of their original ids, so every destination sums its messages in the order of the whole graph. Degrees are those of
+/// the whole graph.
 ///
-/// [`src_rows`](GraphView::src_rows) is [`halo_exchange`]: every rank must make the same calls in the
-/// same order.
+/// [`src_rows`](GraphView::src_rows) is a [`halo_exchange`]: all ranks must make the same calls in the same order.
 #[derive(Debug)]
 pub struct LocalPartition {
     comm: Arc<dyn Communicator>,
@@ -42,15 +42,15 @@ pub struct LocalPartition {
 }
 
 impl LocalPartition {
-    /// Agrees with all other ranks on who sends what. Collective. Features go to `device` (without its
-    /// autodiff, as constants).
+    /// Exchanges with all ranks which rows each of them sends. Collective. Features are constants on `device`, without
+    /// its autodiff.
     ///
     /// # Errors
-    /// The part is not this rank's, ranks hold parts of different partitionings, a feature has more
-    /// than five axes, some rank failed.
+    /// The number of the part is not the rank; ranks have parts of different partitionings; a feature has more than five
+    /// axes; some rank failed.
     ///
     /// # Cost
-    /// `O(V + E)` of the part; three small exchanges.
+    /// `O(V + E)` for the nodes and edges of the part; three small exchanges.
     pub fn new(
         partition: &Partition,
         comm: Arc<dyn Communicator>,
@@ -62,7 +62,8 @@ impl LocalPartition {
             return Err(wrong_rank(&*comm, part, num_parts, 1));
         }
         same_partitioning(partition, &*comm)?;
-        let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = cut(partition)?;
+        let LocalStructure { relations, halo, orig_nodes, orig_halo, orig_edges } =
+            local_structure(partition)?;
         let plan = HaloPlan::new(
             comm.clone(),
             requests(&book, TrainerRank { part, trainers: 1, trainer: 0 }, &halo, &*comm)?,
@@ -104,19 +105,19 @@ impl LocalPartition {
         })
     }
 
-    /// This rank and the others.
+    /// The communicator of the ranks.
     pub fn comm(&self) -> &Arc<dyn Communicator> {
         &self.comm
     }
-    /// Owners and numberings.
+    /// The partition book: owners and numberings.
     pub fn book(&self) -> &Arc<PartitionBook> {
         &self.book
     }
-    /// Who sends which rows to whom.
+    /// The rows that each rank sends and receives in a halo exchange.
     pub fn plan(&self) -> &Arc<HaloPlan> {
         &self.plan
     }
-    /// Nodes of a type that this part owns.
+    /// Number of nodes of a type that this part owns.
     ///
     /// # Panics
     /// There is no such type.
@@ -134,7 +135,7 @@ impl LocalPartition {
         let ntype = ntype_number(self.book.schema(), ntype);
         &of_ntype(&self.orig_nodes, ntype)[..]
     }
-    /// Original ids of the halo rows of a type, which follow the inner ones.
+    /// Original ids of the halo rows of a type, which follow the rows of inner nodes.
     ///
     /// # Panics
     /// There is no such type.
@@ -143,7 +144,7 @@ impl LocalPartition {
         let ntype = ntype_number(self.book.schema(), ntype);
         &of_ntype(&self.orig_halo, ntype)[..]
     }
-    /// Original ids of the edges of a relation, by local edge id: to pick edge weights of the whole graph.
+    /// Original ids of the edges of a relation, by local edge id, for example to select edge weights of the whole graph.
     ///
     /// # Panics
     /// There is no such type.
@@ -152,7 +153,7 @@ impl LocalPartition {
         let etype = etype_number(self.book.schema(), etype);
         &of_etype(&self.orig_edges, etype)[..]
     }
-    /// Rows of those of `original` that this part owns, in the order given: this rank's share of a split.
+    /// Rows of the nodes in `original` that this part owns, in the given order: this rank's share of a split.
     ///
     /// # Panics
     /// There is no such type.
@@ -250,17 +251,18 @@ pub(crate) fn same_partitioning(
     }
 }
 
-/// What computes, out of what is stored.
-pub(crate) struct Pieces {
+/// The structure that layers compute on: inner edges, and the halo nodes that are their sources.
+pub(crate) struct LocalStructure {
     pub(crate) relations: Vec<Relation>,
-    /// Type-wise ids of the halo nodes in use, per type, by (owner, id), which is the order of their places.
+    /// Type-wise ids of the halo nodes that are sources of inner edges, per type, sorted by (owner, id). This is also
+    /// the order of their positions.
     pub(crate) halo: Vec<Vec<u64>>,
     pub(crate) orig_nodes: Vec<Vec<u64>>,
     pub(crate) orig_halo: Vec<Vec<u64>>,
     pub(crate) orig_edges: Vec<Vec<u64>>,
 }
 
-pub(crate) fn cut(p: &Partition) -> Result<Pieces, DistError> {
+pub(crate) fn local_structure(p: &Partition) -> Result<LocalStructure, DistError> {
     let schema = p.book.schema();
     let types = schema.ntypes().len();
     let mut used = vec![false; p.nid.len()];
@@ -290,7 +292,7 @@ pub(crate) fn cut(p: &Partition) -> Result<Pieces, DistError> {
     let mut at = 0;
     for t in 0..schema.etypes().len() {
         let end = at + p.book.edges.inner(p.part, t)? as usize;
-        // Inner edges stand in their original order inside a type, hence a destination's in-edges too.
+        // Inner edges of a type are in their original order, and so are the in-edges of each destination.
         let edge = |j: usize| (rows[p.src[j] as usize], rows[p.dst[j] as usize]);
         let (src, dst) = (at..end).map(edge).unzip();
         let (s, d) = schema.endpoints(t);
@@ -299,10 +301,10 @@ pub(crate) fn cut(p: &Partition) -> Result<Pieces, DistError> {
         orig_edges.push(p.orig_eid[at..end].to_vec());
         at = end;
     }
-    Ok(Pieces { relations, halo, orig_nodes, orig_halo, orig_edges })
+    Ok(LocalStructure { relations, halo, orig_nodes, orig_halo, orig_edges })
 }
 
-/// Sends every owner the rows that this rank requests; returns what each rank sends and receives.
+/// Sends every owner the rows that this rank requests, and returns the rows to send and to receive for each node type.
 pub(crate) fn requests(
     book: &PartitionBook,
     trainer: TrainerRank,
@@ -332,7 +334,7 @@ pub(crate) fn requests(
         for h in &mut types {
             let ids = message.list::<u32>().map_err(|_| Failure {
                 rank: comm.rank(),
-                message: format!("rank {p} sent a halo request that cannot be read"),
+                message: format!("rank {p} sent a halo request that cannot be decoded"),
             })?;
             h.send.push(ids);
         }
@@ -340,8 +342,8 @@ pub(crate) fn requests(
     Ok(types)
 }
 
-/// In-degree of every source row in the whole graph, over edge types on one node type; none over others. An owner holds
-/// all in-edges of its nodes and sends them to the others.
+/// In-degree in the whole graph of every source row, for edge types on one node type; empty for all other edge types.
+/// The owner of a node has all its in-edges, so owners send the degrees of halo rows.
 pub(crate) fn global_in_degrees(
     book: &PartitionBook,
     relations: &[Relation],
@@ -353,12 +355,12 @@ pub(crate) fn global_in_degrees(
         degrees[t] = relations[t].in_degrees().collect();
         degrees[t].resize(relations[t].num_src(), 0);
     }
-    tell_degrees(book, &mut degrees, plan, "in-degrees")?;
+    send_degrees(book, &mut degrees, plan, "in-degrees")?;
     Ok(degrees)
 }
 
-/// Out-degree of every source row in the whole graph: counts of halo rows are sent to their owners and added, the sums
-/// come back.
+/// Out-degree in the whole graph of every source row. Ranks send their counts of halo rows to the owners, which add them
+/// and send the sums back.
 pub(crate) fn global_out_degrees(
     book: &PartitionBook,
     relations: &[Relation],
@@ -372,7 +374,7 @@ pub(crate) fn global_out_degrees(
             message.extend_from_slice(&degrees[rows]);
         }
     }
-    let mut next = swap_degrees(&*plan.comm, "out-degrees home", &messages)?;
+    let mut next = swap_degrees(&*plan.comm, "gather out-degrees", &messages)?;
     for (t, degrees) in degrees.iter_mut().enumerate() {
         for (p, rows) in source(t).rows_to_send().enumerate() {
             for (&row, count) in rows.iter().zip(next(p, rows.len())?) {
@@ -381,12 +383,12 @@ pub(crate) fn global_out_degrees(
             }
         }
     }
-    tell_degrees(book, &mut degrees, plan, "out-degrees back")?;
+    send_degrees(book, &mut degrees, plan, "out-degrees")?;
     Ok(degrees)
 }
 
-/// Gives the halo rows of the source type of each relation, where it has a list, the degrees that their owners have.
-fn tell_degrees(
+/// Sends the degrees of own rows to the ranks that have them in their halo, for each relation with a list of degrees.
+fn send_degrees(
     book: &PartitionBook,
     degrees: &mut [Vec<u32>],
     plan: &HaloPlan,
@@ -409,7 +411,7 @@ fn tell_degrees(
     Ok(())
 }
 
-/// Sends every rank a list of degrees; reads what rank `p` sent, so many at a time.
+/// Sends a list of degrees to every rank. The returned function takes the next `n` degrees that rank `p` sent.
 fn swap_degrees(
     comm: &dyn Communicator,
     name: &str,

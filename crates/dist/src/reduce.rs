@@ -11,12 +11,12 @@ use crate::comm::{Communicator, Failure};
 /// How gradients are summed; see [`all_reduce_gradients_with`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReduceOptions {
-    /// What this rank's gradients are multiplied by before they are added: 1 where its loss is a sum over own seeds
-    /// divided by the number of seeds on all ranks; own seeds as a share of all where its loss is a mean over own
-    /// seeds. A rank without seeds has 0.
+    /// Factor of this rank's gradients in the sum. Use 1 if the loss is a sum over own seeds divided by the number of
+    /// seeds of all ranks, and the share of own seeds among all seeds if the loss is a mean over own seeds. A rank
+    /// without seeds has weight 0.
     pub weight: f64,
-    /// Gradients that travel in one call, in bytes of f64, at least one number: large buckets cost memory, small ones
-    /// waiting.
+    /// Size of a bucket, the gradients that one call sums, in bytes of f64; a bucket has at least one number. Large
+    /// buckets take memory, small ones latency.
     pub bucket_bytes: usize,
 }
 
@@ -27,19 +27,19 @@ impl Default for ReduceOptions {
     }
 }
 
-/// Sums the gradients of all float parameters over ranks: afterwards every rank holds the same bits.
+/// Sums the gradients of all float parameters over ranks. Afterwards every rank holds the same bits. Collective.
 ///
-/// Gradients are gathered in the order of the module's fields, added in f64 in rank order and brought
-/// back to each parameter's dtype. A parameter without gradient on this rank counts as zeros and gets
-/// the sum of the others, so that optimizers step alike everywhere. Parameters that do not require
-/// gradients stay out. Collective.
+/// Gradients are summed in the order of the module's fields, in f64 and in rank order, and converted back to the dtype
+/// of the parameter. A parameter without a gradient on this rank counts as zeros and gets the sum of the other ranks, so
+/// all optimizers make the same step. Parameters that do not require gradients are skipped.
 ///
-/// Parameters themselves are not compared: where ranks started from different ones they stay different. Call
+/// Parameter values are not compared. If ranks start from different values, these stay different: call
 /// [`broadcast_module`](crate::broadcast_module) or [`check_replicas`](crate::check_replicas) once before the first
 /// step.
 ///
 /// # Errors
-/// Some rank failed, modules differ in size between ranks, or two parameters share an id, by which gradients are kept.
+/// Some rank failed; modules differ in size between ranks; two parameters have the same id, which is the key of their
+/// gradients.
 ///
 /// # Cost
 /// One copy of all gradients in f64.
@@ -51,8 +51,8 @@ pub fn all_reduce_gradients<M: Module>(
     all_reduce_gradients_except(comm, module, grads, |_| false)
 }
 
-/// [`all_reduce_gradients`] without the parameters whose path (field names joined by dots) `skip`
-/// names: those whose rows ranks own, such as learned embeddings, keep this rank's gradient.
+/// [`all_reduce_gradients`] without the parameters for whose path (field names joined by dots) `skip` returns true. They
+/// keep the gradient of this rank. Skip parameters whose rows are distributed over ranks, such as learned embeddings.
 ///
 /// # Errors
 /// As [`all_reduce_gradients`].
@@ -65,8 +65,8 @@ pub fn all_reduce_gradients_except<M: Module>(
     all_reduce_gradients_with(comm, module, grads, ReduceOptions::default(), skip)
 }
 
-/// [`all_reduce_gradients_except`] with weights and buckets. Sums do not depend on the size of buckets, which must be
-/// the same on all ranks.
+/// [`all_reduce_gradients_except`] with a weight and a bucket size. The bucket size must be the same on all ranks and
+/// does not change the sums.
 ///
 /// # Errors
 /// As [`all_reduce_gradients`].
@@ -84,8 +84,8 @@ pub fn all_reduce_gradients_with<M: Module>(
     let mut ids = HashSet::with_capacity(taken.len());
     if let Some(at) = taken.iter().position(|id| !ids.insert(*id)) {
         let message = format!(
-            "gradients: parameter {at} of those that require gradients has the id of one before it; make each part of \
-             the model by its own `init`, and load files by `load_weights`, which keeps the ids of the model"
+            "gradients: parameter {at} of those that require gradients has the id of an earlier one; call `init` for \
+             each part of the model, and load files by `load_weights`, which keeps the ids of the model"
         );
         return Err(Failure { rank: comm.rank(), message });
     }
@@ -93,7 +93,7 @@ pub fn all_reduce_gradients_with<M: Module>(
         flat.iter_mut().for_each(|g| *g *= options.weight);
     }
     let bucket = (options.bucket_bytes / size_of::<f64>()).max(1);
-    // Also without any gradient, for other ranks may have some.
+    // At least one call, since other ranks may have gradients.
     let count = flat.len().div_ceil(bucket).max(1);
     for i in 0..count {
         let name = if count == 1 {
@@ -109,7 +109,7 @@ pub fn all_reduce_gradients_with<M: Module>(
     Ok(push.grads)
 }
 
-/// The sum of one number over ranks, in rank order. Collective.
+/// Sums one number over ranks, in rank order. Collective.
 ///
 /// # Errors
 /// Some rank failed.
@@ -155,7 +155,7 @@ struct Push<'a> {
 
 impl ModuleVisitor for Push<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        // Parameters come in the order in which they were taken.
+        // Both visitors see parameters in the same order.
         let Some((_, rest)) = self.taken.split_first().filter(|(id, _)| **id == param.id) else {
             return;
         };
@@ -165,7 +165,7 @@ impl ModuleVisitor for Push<'_> {
         let (own, rest) = self.flat.split_at(shape.num_elements());
         self.flat = rest;
         let data = TensorData::new(own.to_vec(), shape).convert_dtype(dtype);
-        // Gradients live on the plain device.
+        // Gradients are on the device without autodiff.
         self.grads
             .register(param.id, Tensor::<D>::from_data(data, (&value.device().inner(), dtype)));
     }

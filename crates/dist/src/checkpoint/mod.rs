@@ -13,7 +13,7 @@ use burn_gnn_sampling::LoaderState;
 use serde::{Deserialize, Serialize};
 
 use crate::error::DistError;
-use crate::exchange::{agree, broken, digest};
+use crate::exchange::{agree, digest, malformed};
 use crate::graph::DistGraph;
 use crate::shard::{Shard, ShardReader, ShardWriter};
 
@@ -194,7 +194,7 @@ impl Checkpoint {
             let mut all = BTreeMap::new();
             for (p, bytes) in sums.iter().enumerate() {
                 let files: BTreeMap<String, FileInfo> =
-                    serde_json::from_slice(bytes).map_err(|_| broken(p, comm.rank()))?;
+                    serde_json::from_slice(bytes).map_err(|_| malformed(p, comm.rank()))?;
                 all.extend(files);
             }
             let mut manifest = Manifest {

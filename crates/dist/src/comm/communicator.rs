@@ -1,24 +1,24 @@
-//! Defines the collective calls between ranks.
+//! Collective calls between ranks.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Why a distributed run failed: the rank at fault and its message.
+/// Failure of a distributed run: the rank at fault and its message.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank}: {message}")]
 pub struct Failure {
     /// The rank at fault.
     pub rank: usize,
-    /// Its message.
+    /// Error message of that rank.
     pub message: String,
 }
 
 burn_gnn_graph::internal::debug_is_message!(Failure);
 
-/// Numbers per rank up to which a sum is taken of everybody's numbers at once.
-const ALL_AT_ONCE: usize = 1024;
+/// Below this number of values per rank, a sum gathers all values on every rank, in one call instead of two.
+const GATHER_BELOW: usize = 1024;
 
-/// The sum of all parts, in rank order.
+/// Sums all parts in rank order.
 fn add_all(sums: &mut [f64], parts: &[Vec<u8>]) {
     sums.fill(0.0);
     for part in parts {
@@ -28,14 +28,15 @@ fn add_all(sums: &mut [f64], parts: &[Vec<u8>]) {
     }
 }
 
-/// Calls that all ranks make together, in the same order.
+/// Collective calls, which all ranks must make in the same order.
 ///
-/// Every call carries a name, which ranks compare on arrival: two ranks in different calls are an
-/// error naming both, not a hang or mixed-up rows. Every call returns an error on every rank once one
-/// rank has failed. Sums add in rank order, so all ranks hold the same bits.
+/// Every call has a name, which ranks compare. If two ranks are in different calls, both return an error that names the
+/// calls, instead of a deadlock or mixed-up data. Once a rank has failed, all calls return an error on every rank. Sums
+/// are computed in rank order, so all ranks get the same bits.
 ///
-/// Collectives may run on any thread of a rank, one at a time; never inside a parallel iterator. Two threads of a rank
-/// that communicate at the same time need a communicator each: [`duplicate`](Self::duplicate).
+/// A collective may be called from any thread of a rank, but only from one at a time, and not inside a parallel iterator.
+/// Threads of a rank that communicate at the same time need separate communicators: see
+/// [`duplicate`](Self::duplicate).
 pub trait Communicator: Debug + Send + Sync {
     /// This rank, in `0..size()`.
     fn rank(&self) -> usize;
@@ -43,13 +44,13 @@ pub trait Communicator: Debug + Send + Sync {
     /// Number of ranks.
     fn size(&self) -> usize;
 
-    /// Every rank's bytes, by rank, on every rank. Lengths may differ.
+    /// Returns the bytes of all ranks, by rank, on every rank. Lengths may differ.
     ///
     /// # Errors
-    /// Some rank failed, is in another call, has returned, or did not come in time.
+    /// Some rank failed, is in another call, has returned, or did not enter the call before the time-out.
     fn all_gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure>;
 
-    /// Sends `send[p]` to rank `p`; returns what each rank sent here, by rank. Lengths may differ.
+    /// Sends `send[p]` to rank `p`, and returns the messages that this rank receives, by sender. Lengths may differ.
     ///
     /// # Errors
     /// As [`all_gather`](Self::all_gather); also if `send` does not have one entry per rank.
@@ -63,11 +64,11 @@ pub trait Communicator: Debug + Send + Sync {
         let (size, rank, own) = (self.size(), self.rank(), values.len());
         let differs = |p: usize, bytes: usize| {
             let message = format!(
-                "`{name}` reduces {own} values here and rank {p} sent {bytes} bytes of its own, as if it had another number"
+                "`{name}` reduces {own} values on this rank, but rank {p} sent {bytes} bytes; all ranks must reduce the same number of values"
             );
             Err(Failure { rank, message })
         };
-        if own < ALL_AT_ONCE * size {
+        if own < GATHER_BELOW * size {
             let parts = self.all_gather(name, bytemuck::cast_slice(values).to_vec())?;
             if let Some(p) = parts.iter().position(|b| b.len() != size_of_val(values)) {
                 return differs(p, parts[p].len());
@@ -75,7 +76,7 @@ pub trait Communicator: Debug + Send + Sync {
             add_all(values, &parts);
             return Ok(());
         }
-        // Every rank adds up its own slice: two thirds of the bytes on three ranks, half on four.
+        // Each rank sums one slice, which halves the bytes on four ranks compared with a gather of all values.
         let slice = |p: usize| own * p / size..own * (p + 1) / size;
         let parts = self.all_to_all_v(
             name,
@@ -96,7 +97,7 @@ pub trait Communicator: Debug + Send + Sync {
         Ok(())
     }
 
-    /// The bytes of rank `root` on every rank; what the others pass is ignored.
+    /// Returns the bytes of rank `root` on every rank. The argument of all other ranks is ignored.
     ///
     /// # Errors
     /// As [`all_gather`](Self::all_gather); also if `root` is not a rank.
@@ -110,7 +111,7 @@ pub trait Communicator: Debug + Send + Sync {
         Ok(std::mem::take(&mut all[root]))
     }
 
-    /// Waits until every rank is here.
+    /// Waits until all ranks have entered the call.
     ///
     /// # Errors
     /// As [`all_gather`](Self::all_gather).
@@ -118,12 +119,11 @@ pub trait Communicator: Debug + Send + Sync {
         self.all_gather(name, Vec::new()).map(drop)
     }
 
-    /// Another communicator between the same ranks, whose calls neither wait for nor meet those of this one: for
-    /// another thread (MPI's `MPI_Comm_dup`). A failure on one ends both. Collective.
+    /// Creates an independent communicator of the same ranks for another thread (MPI's `MPI_Comm_dup`): its calls do not
+    /// wait for those of this one. A failure on one ends both. Collective.
     ///
     /// # Errors
-    /// As [`all_gather`](Self::all_gather); also where an implementation has no such communicators, which is what it
-    /// says by default.
+    /// As [`all_gather`](Self::all_gather). The default implementation always returns an error.
     fn duplicate(&self, name: &str) -> Result<Arc<dyn Communicator>, Failure> {
         Err(Failure {
             rank: self.rank(),
@@ -132,9 +132,9 @@ pub trait Communicator: Debug + Send + Sync {
     }
 }
 
-/// Ends this rank from inside an operation that cannot return a `Result`.
+/// Fails this rank from inside an operation that cannot return a `Result`.
 ///
-/// Unwinds without the panic hook, so that only the rank at fault prints.
+/// Unwinds without the panic hook, so that only the rank at fault prints a message.
 pub(crate) fn unwind(failure: Failure) -> ! {
     std::panic::resume_unwind(Box::new(failure))
 }

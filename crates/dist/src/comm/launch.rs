@@ -1,4 +1,4 @@
-//! Starts a program's ranks, as threads or as processes, by one text.
+//! Starts ranks as threads or, under `mpirun`, as processes, from the same program.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -8,16 +8,15 @@ use std::sync::Arc;
 use super::communicator::{Communicator, Failure};
 use super::local::run_ranks;
 
-/// Environment variables with the rank of a process: of Open MPI, PMIx (Slurm's `srun --mpi=pmix`) and PMI (MPICH,
-/// Intel MPI, Slurm's `--mpi=pmi2`).
+/// Environment variables that contain the rank of a process: those of Open MPI, PMIx (Slurm's `srun --mpi=pmix`) and
+/// PMI (MPICH, Intel MPI, Slurm's `--mpi=pmi2`).
 const RANK_OF_PROCESS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
 
-/// Runs `f` on all ranks and returns the values of those in this process, by rank: `num_ranks` threads ([`run_ranks`]);
-/// under `mpirun`, in a build with the feature `mpi`, this process as one rank (`run_mpi`), of as many as `mpirun` has
-/// started.
+/// Runs `f` on all ranks and returns the values of the ranks in this process.
 ///
-/// A process is under `mpirun`, or a scheduler in its place, where its environment has one of `OMPI_COMM_WORLD_RANK`,
-/// `PMIX_RANK` and `PMI_RANK`.
+/// Without a launcher, ranks are `num_ranks` threads ([`run_ranks`]). Under `mpirun` or a scheduler, with the feature
+/// `mpi`, this process is one rank (`run_mpi`) and the launcher determines their number. A launcher is detected by one
+/// of the environment variables `OMPI_COMM_WORLD_RANK`, `PMIX_RANK` and `PMI_RANK`.
 ///
 /// ```
 /// use burn_gnn_dist::{Failure, launch};
@@ -27,8 +26,8 @@ const RANK_OF_PROCESS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RA
 /// ```
 ///
 /// # Errors
-/// As [`run_ranks`] and `run_mpi`; under `mpirun` in a build without the feature `mpi`, where every process would be a
-/// separate run.
+/// As [`run_ranks`] and `run_mpi`. Also if a launcher started a program that was built without the feature `mpi`, since
+/// every process would be a separate run.
 pub fn launch<R, E, F>(num_ranks: usize, f: F) -> Result<Vec<R>, Failure>
 where
     R: Send,
@@ -42,16 +41,16 @@ where
         #[cfg(not(feature = "mpi"))]
         Some(name) => {
             let message = format!(
-                "`mpirun` or `srun` has started this process (`{name}` is set), and the program is built without the feature `mpi`; build \
-                 it with `--features mpi`, or start it without them (Slurm: `srun --mpi=none`)"
+                "`mpirun` or `srun` has started this process (`{name}` is set), but the program is built without the feature `mpi`; build \
+                 it with `--features mpi`, or start it without a launcher (Slurm: `srun --mpi=none`)"
             );
             Err(Failure { rank: 0, message })
         }
     }
 }
 
-/// Writes files on rank 0 and gives their path to all ranks: `write` runs there alone, for files that all ranks then
-/// read (a partitioning). Collective.
+/// Runs `write` on rank 0 only and returns its path on all ranks, for files that all ranks then read, such as a
+/// partitioning. Collective.
 ///
 /// ```
 /// use burn_gnn_dist::{PartitionConfig, launch, load_partition, on_first_rank, partition_graph};
@@ -69,7 +68,7 @@ where
 /// ```
 ///
 /// # Errors
-/// The error of `write`, by which all ranks end; a path that is not UTF-8.
+/// `write` returns an error, which is a failure of all ranks; the path is not UTF-8.
 pub fn on_first_rank(
     comm: &dyn Communicator,
     write: impl FnOnce() -> Result<PathBuf, Box<dyn Error>>,

@@ -1,4 +1,4 @@
-//! Runs ranks as threads of one process.
+//! Ranks as threads of one process.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -8,28 +8,28 @@ use std::time::{Duration, Instant};
 
 use super::communicator::{Communicator, Failure};
 
-/// What a rank lays down for the others.
+/// The data that a rank contributes to a collective call.
 #[derive(Debug)]
-enum Deposit {
+enum Contribution {
     All(Vec<u8>),
     Sum(Vec<f64>),
-    /// One message per rank, each taken by its receiver.
+    /// One message per rank, which its receiver takes.
     Each(Vec<Mutex<Vec<u8>>>),
 }
 
-/// One communicator: calls on it run apart from those on its duplicates.
+/// The state of one communicator. Calls on a communicator and on its duplicates are independent.
 #[derive(Debug, Default)]
 struct Channel {
-    /// Counts finished rounds, so that a waiting rank knows its own is over.
+    /// Number of finished rounds, by which a waiting rank detects the end of its round.
     generation: u64,
     arrived: usize,
-    slots: Vec<Option<(String, Deposit)>>,
-    /// Deposits of the round that finished last. It stays until the next one finishes, which needs
-    /// every rank to have come back, hence to have read this one.
-    round: Arc<Vec<Deposit>>,
-    /// Duplicates asked for so far, by rank.
+    slots: Vec<Option<(String, Contribution)>>,
+    /// Contributions of the last finished round. The next round can only finish after all ranks have entered it, and
+    /// thus have read this one.
+    round: Arc<Vec<Contribution>>,
+    /// Number of duplicates that each rank has created.
     duplicates: Vec<usize>,
-    /// Channels of the duplicates, in the order in which they were asked for.
+    /// Channels of the duplicates, in the order of their creation.
     children: Vec<usize>,
 }
 
@@ -55,18 +55,19 @@ struct Shared {
     size: usize,
     timeout: Duration,
     state: Mutex<State>,
-    bell: Condvar,
+    /// Notified when a round finishes or a rank fails.
+    arrived: Condvar,
     #[cfg(test)]
     counts: Counts,
 }
 
-/// What calls cost, of all ranks together.
+/// Cost of calls, summed over ranks.
 #[cfg(test)]
 #[derive(Debug, Default)]
 struct Counts {
-    /// Numbers added.
+    /// Number of additions.
     additions: std::sync::atomic::AtomicUsize,
-    /// Returns from waiting.
+    /// Number of wake-ups.
     wakes: std::sync::atomic::AtomicUsize,
 }
 
@@ -78,19 +79,19 @@ impl Shared {
             size,
             timeout,
             state: Mutex::new(state),
-            bell: Condvar::new(),
+            arrived: Condvar::new(),
             #[cfg(test)]
             counts: Counts::default(),
         }
     }
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code that can panic runs under the lock; a poisoned state is still consistent.
+        // No code under the lock can panic halfway through an update, so a poisoned state is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// The first failure wins: later ones are its consequences.
+    /// Records a failure and returns the first one, because later failures are its consequences.
     fn record(&self, state: &mut State, failure: Failure) -> Failure {
         let first = state.failed.get_or_insert(failure).clone();
-        self.bell.notify_all();
+        self.arrived.notify_all();
         first
     }
     fn fail(&self, failure: Failure) {
@@ -110,13 +111,14 @@ impl Shared {
         }
     }
 
-    fn meet(
+    /// Waits until all ranks have entered the call, and returns their contributions by rank.
+    fn rendezvous(
         &self,
         rank: usize,
         channel: usize,
         call: String,
-        deposit: Deposit,
-    ) -> Result<Arc<Vec<Deposit>>, Failure> {
+        contribution: Contribution,
+    ) -> Result<Arc<Vec<Contribution>>, Failure> {
         let mut state = self.lock();
         if let Some(f) = &state.failed {
             return Err(f.clone());
@@ -139,14 +141,14 @@ impl Shared {
             return Err(self.record(&mut state, Failure { rank, message }));
         }
         let own = &mut state.channels[channel];
-        own.slots[rank] = Some((call.clone(), deposit));
+        own.slots[rank] = Some((call.clone(), contribution));
         own.arrived += 1;
         if own.arrived == self.size {
             own.round =
                 Arc::new(own.slots.iter_mut().filter_map(Option::take).map(|s| s.1).collect());
             own.arrived = 0;
             own.generation += 1;
-            self.bell.notify_all();
+            self.arrived.notify_all();
             return Ok(own.round.clone());
         }
         let (mine, deadline) = (own.generation, Instant::now() + self.timeout);
@@ -170,7 +172,7 @@ impl Shared {
                 return Err(self.record(&mut state, Failure { rank: at_fault, message }));
             }
             state = self
-                .bell
+                .arrived
                 .wait_timeout(state, deadline - now)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
@@ -179,7 +181,7 @@ impl Shared {
         }
     }
 
-    /// The channel of the next duplicate that `rank` asks for: ranks that have asked as often get the same.
+    /// The channel of the next duplicate of `rank`. The `n`-th duplicates of all ranks share a channel.
     fn duplicate(&self, rank: usize, channel: usize) -> usize {
         let mut state = self.lock();
         let next = state.channels.len();
@@ -207,14 +209,18 @@ impl LocalComm {
         let mut state = self.shared.lock();
         Err(self.shared.record(&mut state, Failure { rank: self.rank, message }))
     }
-    fn meet(&self, call: String, deposit: Deposit) -> Result<Arc<Vec<Deposit>>, Failure> {
-        self.shared.meet(self.rank, self.channel, call, deposit)
+    fn rendezvous(
+        &self,
+        call: String,
+        contribution: Contribution,
+    ) -> Result<Arc<Vec<Contribution>>, Failure> {
+        self.shared.rendezvous(self.rank, self.channel, call, contribution)
     }
 }
 
-/// The numbers that ranks laid down, by rank.
-fn sums_of(round: &[Deposit]) -> Vec<&[f64]> {
-    round.iter().map(|d| if let Deposit::Sum(v) = d { v.as_slice() } else { &[] }).collect()
+/// The numbers that ranks contributed to a sum, by rank.
+fn sums_of(round: &[Contribution]) -> Vec<&[f64]> {
+    round.iter().map(|d| if let Contribution::Sum(v) = d { v.as_slice() } else { &[] }).collect()
 }
 
 impl Communicator for LocalComm {
@@ -225,10 +231,10 @@ impl Communicator for LocalComm {
         self.shared.size
     }
     fn all_gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure> {
-        let round = self.meet(format!("all_gather `{name}`"), Deposit::All(bytes))?;
+        let round = self.rendezvous(format!("all_gather `{name}`"), Contribution::All(bytes))?;
         Ok(round
             .iter()
-            .map(|d| if let Deposit::All(b) = d { b.clone() } else { Vec::new() })
+            .map(|d| if let Contribution::All(b) = d { b.clone() } else { Vec::new() })
             .collect())
     }
     fn all_to_all_v(&self, name: &str, send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
@@ -239,10 +245,10 @@ impl Communicator for LocalComm {
                 self.size()
             ));
         }
-        let messages = Deposit::Each(send.into_iter().map(Mutex::new).collect());
-        let round = self.meet(format!("all_to_all_v `{name}`"), messages)?;
-        let take = |d: &Deposit| match d {
-            Deposit::Each(m) => {
+        let messages = Contribution::Each(send.into_iter().map(Mutex::new).collect());
+        let round = self.rendezvous(format!("all_to_all_v `{name}`"), messages)?;
+        let take = |d: &Contribution| match d {
+            Contribution::Each(m) => {
                 std::mem::take(&mut *m[self.rank].lock().unwrap_or_else(PoisonError::into_inner))
             }
             _ => Vec::new(),
@@ -251,7 +257,8 @@ impl Communicator for LocalComm {
     }
     fn all_reduce(&self, name: &str, values: &mut [f64]) -> Result<(), Failure> {
         let (size, own) = (self.size(), values.len());
-        let round = self.meet(format!("all_reduce `{name}`"), Deposit::Sum(values.to_vec()))?;
+        let round =
+            self.rendezvous(format!("all_reduce `{name}`"), Contribution::Sum(values.to_vec()))?;
         let parts = sums_of(&round);
         if let Some(p) = parts.iter().position(|v| v.len() != own) {
             return self.fail(format!(
@@ -262,7 +269,7 @@ impl Communicator for LocalComm {
         if size == 1 || own == 0 {
             return Ok(());
         }
-        // Every rank adds up its own slice, so that all together add each number once.
+        // Each rank sums one slice, so that each number is added once over all ranks.
         let slice = |p: usize| own * p / size..own * (p + 1) / size;
         let mine = slice(self.rank);
         let mut sums = vec![0.0; mine.len()];
@@ -275,7 +282,8 @@ impl Communicator for LocalComm {
                 .additions
                 .fetch_add(part.len(), std::sync::atomic::Ordering::Relaxed);
         }
-        let round = self.meet(format!("all_reduce `{name}`: sums"), Deposit::Sum(sums))?;
+        let round =
+            self.rendezvous(format!("all_reduce `{name}`: sums"), Contribution::Sum(sums))?;
         sums_of(&round)
             .into_iter()
             .enumerate()
@@ -283,7 +291,7 @@ impl Communicator for LocalComm {
         Ok(())
     }
     fn duplicate(&self, name: &str) -> Result<Arc<dyn Communicator>, Failure> {
-        self.meet(format!("duplicate `{name}`"), Deposit::All(Vec::new()))?;
+        self.rendezvous(format!("duplicate `{name}`"), Contribution::All(Vec::new()))?;
         let channel = self.shared.duplicate(self.rank, self.channel);
         Ok(Arc::new(Self { rank: self.rank, channel, shared: self.shared.clone() }))
     }
@@ -298,17 +306,17 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// `size` ranks, cores shared evenly, ten minutes of patience in a collective call.
+    /// Defaults: cores are shared evenly by `size` ranks, and a collective call times out after ten minutes.
     pub fn new(size: usize) -> Self {
         Self { size, threads: None, timeout: Duration::from_secs(600) }
     }
-    /// Threads of each rank's own rayon pool; the default is `max(1, cores / size)`.
+    /// Sets the number of threads in the rayon pool of each rank; the default is `max(1, cores / size)`.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
         self
     }
-    /// How long a rank waits in a collective call before the run ends with an error naming who is missing.
+    /// Sets how long a rank waits in a collective call. Then the run fails with an error that names the missing ranks.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -376,7 +384,7 @@ impl Ranks {
                     started
                 })
                 .collect();
-            // A rank's own panics are caught inside; a join error would be one of the runtime.
+            // Panics of a rank are caught inside `one`, so a thread only panics on an error of the runtime.
             started.into_iter().map(|h| h.ok().and_then(|h| h.join().ok()).flatten()).collect()
         });
         if let Some(f) = shared.lock().failed.take() {
@@ -407,14 +415,14 @@ pub(super) fn describe(rank: usize, payload: &(dyn Any + Send)) -> Failure {
     }
 }
 
-/// Runs `f` on `size` ranks, each a thread with its own rayon pool, and returns their values by rank.
+/// Runs `f` on `size` ranks, each a thread with a separate rayon pool, and returns their values by rank.
 ///
-/// A rank that panics, returns an error, returns early or makes another collective call than the others
-/// ends the run on all ranks, with its message; so does one that does not come within the time-out.
-/// Ranks are never tasks of a shared pool, where waiting ones would starve the rest.
+/// The run fails on all ranks, with the message of the rank at fault, if a rank panics, returns an error, returns early,
+/// makes another collective call than the other ranks, or does not enter a call before the time-out. Ranks are threads
+/// rather than tasks of a shared pool, in which waiting ranks would block all workers.
 ///
-/// Each rank must build its own parameters (from a seed or a record): parameters cloned into several
-/// ranks share autodiff nodes, and Burn locks a graph during its whole backward pass.
+/// Each rank must create separate parameters (from a seed or a record). Parameters that are cloned to several ranks
+/// share autodiff nodes, and Burn locks a graph during the whole backward pass.
 ///
 /// ```
 /// use burn_gnn_dist::{Failure, run_ranks};
@@ -446,7 +454,7 @@ mod tests {
 
     use super::*;
 
-    /// Each rank's numbers are added once, not once per rank, in rank order whatever the order in which ranks come.
+    /// Each number is added once over all ranks, and in rank order for any order of arrival.
     #[test]
     fn an_all_reduce_adds_each_number_once() {
         for (size, len) in [(1, 5), (2, 1), (7, 3), (8, 1000), (60, 257)] {
@@ -475,8 +483,7 @@ mod tests {
         }
     }
 
-    /// An epoch of small batches on many ranks: what all of them together add, and how often they wait, grow with their
-    /// number, not with its square.
+    /// For many ranks and small batches, the total number of additions and wake-ups is linear in the number of ranks.
     #[test]
     fn an_epoch_of_three_hundred_ranks() {
         const RANKS: usize = 300;
@@ -516,7 +523,7 @@ mod tests {
         let rounds = shared.lock().channels[0].generation as usize;
         assert_eq!(rounds, 2 * STEPS + 1, "a sum takes two rounds");
         assert_eq!(shared.counts.additions.load(Ordering::Relaxed), STEPS * RANKS * LEN);
-        // Every rank but the last waits once in a round; the system may wake some for nothing.
+        // Every rank but the last waits once per round; spurious wake-ups are possible.
         let wakes = shared.counts.wakes.load(Ordering::Relaxed);
         assert!(
             (rounds * (RANKS - 1)..rounds * RANKS * 11 / 10).contains(&wakes),

@@ -1,4 +1,4 @@
-//! Measures calls, bytes and time of communication.
+//! Measures the calls, bytes and time of communication.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use super::communicator::{Communicator, Failure};
 /// Calls, bytes and time of a [`Metered`] communicator and its duplicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Collective calls.
+    /// Number of collective calls.
     pub calls: u64,
-    /// Bytes handed over for other ranks.
+    /// Bytes sent to other ranks.
     pub bytes_sent: u64,
-    /// Bytes that came from other ranks.
+    /// Bytes received from other ranks.
     pub bytes_received: u64,
-    /// Time inside calls, waiting for other ranks included. Calls of several threads at once all count.
+    /// Time inside calls, including the time spent waiting for other ranks. Concurrent calls of several threads add up.
     pub time: Duration,
 }
 
@@ -41,7 +41,7 @@ struct Meter {
     time: Mutex<Duration>,
 }
 
-/// A communicator that counts what goes through it; its duplicates count into the same meter.
+/// A communicator that counts its traffic. Its duplicates share the counters.
 ///
 /// ```
 /// use burn_gnn_dist::{Communicator, Failure, Metered, run_ranks};
@@ -60,11 +60,11 @@ pub struct Metered {
 }
 
 impl Metered {
-    /// Counts from zero.
+    /// Wraps a communicator; counters start at zero.
     pub fn new(inner: Arc<dyn Communicator>) -> Self {
         Self { inner, meter: Arc::default() }
     }
-    /// All that was counted so far.
+    /// Traffic so far.
     pub fn traffic(&self) -> Traffic {
         let m = &self.meter;
         Traffic {
@@ -88,8 +88,8 @@ impl Metered {
         *self.meter.time.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
         Ok(value)
     }
-    /// Bytes of all messages but the own one.
-    fn foreign(&self, messages: &[Vec<u8>]) -> usize {
+    /// Bytes of all messages to or from other ranks.
+    fn remote_bytes(&self, messages: &[Vec<u8>]) -> usize {
         messages.iter().enumerate().filter(|(p, _)| *p != self.rank()).map(|(_, m)| m.len()).sum()
     }
 }
@@ -103,13 +103,13 @@ impl Communicator for Metered {
     }
     fn all_gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure> {
         let sent = bytes.len() * (self.size() - 1);
-        self.count(sent, || self.inner.all_gather(name, bytes), |all| self.foreign(all))
+        self.count(sent, || self.inner.all_gather(name, bytes), |all| self.remote_bytes(all))
     }
     fn all_to_all_v(&self, name: &str, send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
         self.count(
-            self.foreign(&send),
+            self.remote_bytes(&send),
             || self.inner.all_to_all_v(name, send),
-            |all| self.foreign(all),
+            |all| self.remote_bytes(all),
         )
     }
     fn all_reduce(&self, name: &str, values: &mut [f64]) -> Result<(), Failure> {

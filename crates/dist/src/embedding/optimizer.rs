@@ -117,10 +117,10 @@ impl<E: EmbeddingElement> State<E> {
         }
         let t = i32::try_from(self.time).unwrap_or(i32::MAX);
         // Sums in f64, in the order in which gradients came; rows by first appearance.
-        let (mut place, mut rows, mut sums) = (HashMap::<u32, usize>::new(), vec![], vec![]);
-        for (places, values) in pushed {
-            for (&row, g) in places.iter().zip(values.chunks_exact(dim)) {
-                let at = *place.entry(row).or_insert_with(|| {
+        let (mut position, mut rows, mut sums) = (HashMap::<u32, usize>::new(), vec![], vec![]);
+        for (positions, values) in pushed {
+            for (&row, g) in positions.iter().zip(values.chunks_exact(dim)) {
+                let at = *position.entry(row).or_insert_with(|| {
                     rows.push(row as usize);
                     sums.resize(sums.len() + dim, 0.0);
                     rows.len() - 1

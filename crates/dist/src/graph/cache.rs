@@ -10,15 +10,15 @@ use super::row_bytes::RowBytes;
 /// Hits, misses and size of a [`FeatureCache`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeatureCacheStats {
-    /// Rows kept.
+    /// Number of cached rows.
     pub rows: usize,
-    /// Their bytes.
+    /// Bytes of the cached rows.
     pub bytes: usize,
-    /// Requested remote rows that were in the cache, repeats counted.
+    /// Number of requested remote rows that were in the cache, counting repeats.
     pub hits: u64,
-    /// Requested remote rows that were not in the cache, repeats counted.
+    /// Number of requested remote rows that were not in the cache, counting repeats.
     pub misses: u64,
-    /// Upper bound of the bytes that were not transferred: a row that one call requests twice counts twice.
+    /// Upper bound of the bytes that the cache saved: a row that one call requests twice counts twice.
     pub bytes_saved: u64,
 }
 
@@ -41,15 +41,15 @@ impl fmt::Display for FeatureCacheStats {
     }
 }
 
-/// Features of hot nodes that other ranks own, cached on this rank: rows of one column. Made by
+/// Cache of one feature column for frequently used nodes of other ranks. Created by
 /// [`DistGraph::feature_cache`](crate::DistGraph::feature_cache).
 ///
-/// Features do not change, so entries never expire.
+/// Stored features are immutable, so entries never expire.
 #[derive(Debug)]
 pub struct FeatureCache {
     pub(crate) ntype: usize,
     pub(crate) column: String,
-    place: HashMap<u64, u32>,
+    position: HashMap<u64, u32>,
     bytes: RowBytes,
     row_bytes: usize,
     hits: AtomicU64,
@@ -64,11 +64,11 @@ impl FeatureCache {
         bytes: RowBytes,
         row_bytes: usize,
     ) -> Self {
-        let place = ids.iter().copied().zip(0..).collect();
+        let position = ids.iter().copied().zip(0..).collect();
         Self {
             ntype,
             column: column.to_owned(),
-            place,
+            position,
             bytes,
             row_bytes,
             hits: AtomicU64::new(0),
@@ -76,7 +76,7 @@ impl FeatureCache {
         }
     }
     pub(crate) fn get(&self, id: u64) -> Option<&[u8]> {
-        let &at = self.place.get(&id)?;
+        let &at = self.position.get(&id)?;
         Some(&self.bytes[at as usize * self.row_bytes..][..self.row_bytes])
     }
     pub(crate) fn count(&self, hits: u64, misses: u64) {
@@ -88,7 +88,7 @@ impl FeatureCache {
         let (hits, misses) =
             (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed));
         FeatureCacheStats {
-            rows: self.place.len(),
+            rows: self.position.len(),
             bytes: self.bytes.len(),
             hits,
             misses,

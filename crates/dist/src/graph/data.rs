@@ -21,7 +21,7 @@ use crate::partition::part::partition::Features;
 
 /// The nodes or edges of one type; see [`DistGraph::nodes`].
 ///
-/// A name that the graph does not have is an error when rows are gathered, so that it reaches all ranks.
+/// An unknown type is an error of the collective methods, so that all ranks return it.
 pub struct DataSpace<'a> {
     pub(crate) graph: &'a DistGraph,
     key: Key<'a>,
@@ -38,15 +38,15 @@ pub struct FeatureData<'a> {
     name: String,
 }
 
-/// A type, a column of it, and type-wise ids.
+/// A request for rows: type, name of a column, and type-wise ids.
 pub(crate) type WantedRows<'a> = (PartitionPolicy, &'a str, &'a [u64]);
 
-/// Where the rows of a column are.
+/// The rows of a column.
 #[derive(Clone)]
 pub(crate) enum ColumnRows<'a> {
-    /// In the part.
+    /// Immutable rows of the part.
     Stored(&'a TensorData),
-    /// In a tensor that was inserted as a column.
+    /// Rows of a distributed tensor that was inserted as a column.
     Changing(Arc<dyn ChangingRows>),
 }
 
@@ -69,8 +69,8 @@ impl ColumnRows<'_> {
     }
 }
 
-/// A column of a part was expected, not a tensor that was inserted.
-fn changing(name: &str, remedy: &str) -> DistError {
+/// The error of an inserted tensor where a stored column is required.
+fn expected_stored(name: &str, remedy: &str) -> DistError {
     DistError::Config {
         arg: "column",
         expected: "a column that the partition stores, whose rows do not change".to_owned(),
@@ -79,16 +79,16 @@ fn changing(name: &str, remedy: &str) -> DistError {
 }
 
 impl DistGraph {
-    /// The nodes of a type: `graph.nodes("paper").data("feat").gather::<2>(&ids)`.
+    /// Accesses the data of the nodes of a type: `graph.nodes("paper").data("feat").gather::<2>(&ids)`.
     pub fn nodes<'a>(&'a self, ntype: impl NodeKey + 'a) -> DataSpace<'a> {
         DataSpace { graph: self, key: Key::Node(Box::new(ntype)) }
     }
-    /// The edges of a type, as [`nodes`](Self::nodes).
+    /// Accesses the data of the edges of a type, as [`nodes`](Self::nodes).
     pub fn edges<'a>(&'a self, etype: impl EdgeKey + 'a) -> DataSpace<'a> {
         DataSpace { graph: self, key: Key::Edge(Box::new(etype)) }
     }
 
-    /// Gathers rows of several columns in one exchange; node features through their caches. Collective.
+    /// Gathers rows of several columns in one exchange. Node features are looked up in their caches first. Collective.
     pub(crate) fn gather_many<'a>(
         &'a self,
         wanted: &[WantedRows<'a>],
@@ -106,11 +106,11 @@ impl DistGraph {
         wanted.iter().zip(rows).map(column).collect()
     }
 
-    /// Caches the `column` features of at most `rows` hot nodes that other ranks own: the neighbours of this part with
-    /// the largest out-degree, ties broken by id. Collective.
+    /// Caches the `column` features of at most `rows` halo nodes: those with the largest out-degree in the whole graph,
+    /// ties broken by id. Collective.
     ///
     /// # Errors
-    /// Unknown type or column; a column that is a tensor, whose rows change. On all ranks.
+    /// On all ranks: an unknown type or column; a column that is a distributed tensor, since its rows change.
     pub fn feature_cache(
         &self,
         ntype: impl NodeKey,
@@ -122,10 +122,10 @@ impl DistGraph {
         self.keep_rows(ntype, column, ids)
     }
 
-    /// Caches the rows of these ids, which every rank chooses for itself. Collective.
+    /// Caches the rows of the given ids, which may differ between ranks. Collective.
     ///
     /// # Errors
-    /// Unknown type or column, an id out of range, a rank that has no ids but an error; on all ranks.
+    /// On all ranks: an unknown type or column; an id out of range; `ids` is an error on some rank.
     pub(crate) fn keep_rows(
         &self,
         ntype: impl NodeKey,
@@ -134,7 +134,7 @@ impl DistGraph {
     ) -> Result<FeatureCache, DistError> {
         let found = self.node_policy(ntype).and_then(|of| match self.column_rows(of, column)? {
             stored @ ColumnRows::Stored(_) => Ok((of, stored, ids?)),
-            ColumnRows::Changing(_) => Err(changing(column, "leave it out of the cache")),
+            ColumnRows::Changing(_) => Err(expected_stored(column, "leave it out of the cache")),
         });
         let (of, rows, ids) = agree(&*self.comm, "feature cache", found)?;
         let table = self.table(of, &rows, &ids, None);
@@ -157,8 +157,8 @@ impl DistGraph {
         order.iter().take(rows).map(|&i| inner.halo[ntype][i as usize]).collect()
     }
 
-    /// The values of a column for all nodes or edges of this part: those that a tensor holds now, if it is one, of which
-    /// each trainer of the part has a share. Collective for a tensor.
+    /// The values of a column for all nodes or edges of this part. For an inserted tensor these are its current values,
+    /// which are gathered from the trainers of the part; the call is then collective.
     pub(crate) fn part_values(
         &self,
         of: PartitionPolicy,
@@ -176,7 +176,7 @@ impl DistGraph {
         let shape: Vec<usize> = std::iter::once(ids.len()).chain(rows.row_shape()).collect();
         Ok(Cow::Owned(TensorData::from_bytes(bytes.into_bytes(), shape, rows.dtype())))
     }
-    /// Any column.
+    /// Looks up a stored column or an inserted tensor.
     pub(crate) fn column_rows(
         &self,
         of: PartitionPolicy,
@@ -190,7 +190,7 @@ impl DistGraph {
         drop(inserted);
         rows.map(ColumnRows::Changing).ok_or_else(|| self.unknown_column(of, name))
     }
-    /// Columns that do not change, of the part and of its trainers.
+    /// Immutable columns: those of the part, and trainer ids.
     fn stored_features(&self, of: PartitionPolicy) -> [&Features; 2] {
         let (p, trainer_ids) = (&self.inner.partition, &self.inner.trainer_ids);
         if of.is_node { [&p.node_feats, &trainer_ids[0]] } else { [&p.edge_feats, &trainer_ids[1]] }
@@ -241,12 +241,12 @@ impl DistGraph {
 }
 
 impl<'a> DataSpace<'a> {
-    /// A feature column.
+    /// Selects a feature column.
     pub fn data(self, column: &str) -> FeatureData<'a> {
         FeatureData { space: self, name: column.to_owned() }
     }
-    /// Takes a tensor out of the feature columns that [`insert`](Self::insert) put there; whether there was one. All
-    /// ranks do it alike.
+    /// Removes a tensor that [`insert`](Self::insert) made a feature column. Returns whether there was one. All ranks
+    /// must make the same call.
     ///
     /// # Errors
     /// Unknown type.
@@ -272,23 +272,23 @@ impl<'a> DataSpace<'a> {
 }
 
 impl FeatureData<'_> {
-    /// The rows of `ids`, type-wise and in any order, repeats allowed, as a float tensor of rank `D`. Collective.
+    /// Gathers the rows of type-wise `ids`, in any order and with repeats, as a float tensor of rank `D`. Collective.
     ///
-    /// Own rows do not go through the communicator; a row of another rank travels once per call.
+    /// Own rows do not use the communicator. A row of another rank is sent once per call.
     ///
     /// # Errors
-    /// Unknown type or column, an id out of range, a column of another rank or kind; on all ranks.
+    /// On all ranks: an unknown type or column; an id out of range; a column of another rank or kind.
     pub fn gather<const D: usize>(&self, ids: &[u64]) -> Result<Tensor<D>, DistError> {
         self.gather_as(ids)
     }
-    /// [`gather`](Self::gather) of an integer column. Collective.
+    /// [`gather`](Self::gather) for an integer column. Collective.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
     pub fn gather_int<const D: usize>(&self, ids: &[u64]) -> Result<Tensor<D, Int>, DistError> {
         self.gather_as(ids)
     }
-    /// [`gather`](Self::gather) of a column of kind `K`. Collective.
+    /// [`gather`](Self::gather) for a column of kind `K`. Collective.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
@@ -297,10 +297,10 @@ impl FeatureData<'_> {
         ids: &[u64],
     ) -> Result<Tensor<D, K>, DistError> {
         let found = self.gather_column(ids)?;
-        // Columns are of one kind on all ranks, so that all of them see this error.
+        // The kind of a column is the same on all ranks, so all ranks return this error.
         found.tensor::<D, K>().ok_or_else(|| {
             let (expected, actual) =
-                (format!("tensor of rank {D} of the kind asked for"), format!("{found:?}"));
+                (format!("tensor of rank {D} of the requested kind"), format!("{found:?}"));
             GraphError::ColumnType {
                 frame: "features".into(),
                 name: self.name.clone(),
@@ -310,10 +310,10 @@ impl FeatureData<'_> {
             .into()
         })
     }
-    /// [`gather`](Self::gather) of a column whose rank and kind are known at run time only. Collective.
+    /// [`gather`](Self::gather) for a column whose rank and kind are not known at compile time. Collective.
     ///
     /// # Errors
-    /// Unknown type or column, an id out of range; on all ranks.
+    /// On all ranks: an unknown type or column; an id out of range.
     pub fn gather_column(&self, ids: &[u64]) -> Result<Column, DistError> {
         let g = self.space.graph;
         let (mut what, mut like) = (String::new(), None);
@@ -322,7 +322,7 @@ impl FeatureData<'_> {
             g.table(of, like.insert(g.column_rows(of, &self.name)?), ids, None)
         });
         let bytes = fetch_one(&*g.comm, "gather features", &what, table, &g.inner.rows)?;
-        // Without a table there was an error.
+        // `fetch_one` has returned the error of a missing table.
         let like = like.ok_or_else(|| DistError::Config {
             arg: "column",
             expected: "a column".into(),

@@ -5,15 +5,15 @@ use crate::comm::Communicator;
 use crate::error::DistError;
 use crate::exchange::{Pack, exchange};
 
-/// Rank and position of the directory entry of an original id: rank `p` has those from `p * share` on.
-pub(super) fn place(total: u64, ranks: usize) -> impl Fn(u64) -> (usize, u64) {
+/// Rank and position of the directory entry of an original id. Rank `p` holds the entries from `p * share` on.
+pub(super) fn directory_entry(total: u64, ranks: usize) -> impl Fn(u64) -> (usize, u64) {
     let share = total.div_ceil(ranks as u64).max(1);
     move |id| ((id / share) as usize, id % share)
 }
 
-/// Per node type the type-wise ids of this rank's share of the ids of the input graph. Collective.
+/// Builds this rank's share of the directory: the type-wise ids of a range of original ids, per node type. Collective.
 ///
-/// All trainers of one part send the same entries, which is cheaper than electing one of them.
+/// All trainers of a part send the same entries, which is cheaper than electing one of them.
 pub(super) fn directories(
     comm: &dyn Communicator,
     nodes: &Owners,
@@ -21,15 +21,15 @@ pub(super) fn directories(
 ) -> Result<Vec<Vec<u64>>, DistError> {
     let mut packs = vec![Pack::default(); comm.size()];
     for (t, ids) in node_ids.iter().enumerate() {
-        let at = place(nodes.total(t), comm.size());
+        let at = directory_entry(nodes.total(t), comm.size());
         let mut lists = vec![(vec![], vec![]); comm.size()];
         for (original, id) in ids.iter().zip(nodes.own(t)) {
-            let (rank, place) = at(*original);
-            lists[rank].0.push(place);
+            let (rank, position) = at(*original);
+            lists[rank].0.push(position);
             lists[rank].1.push(id);
         }
-        for (pack, (places, ids)) in packs.iter_mut().zip(&lists) {
-            pack.list(places);
+        for (pack, (positions, ids)) in packs.iter_mut().zip(&lists) {
+            pack.list(positions);
             pack.list(ids);
         }
     }
@@ -38,9 +38,9 @@ pub(super) fn directories(
     let mut out: Vec<Vec<u64>> = (0..node_ids.len()).map(|t| vec![0; share(t)]).collect();
     for mut message in packs {
         for directory in &mut out {
-            let places = message.list::<u64>()?;
-            for (place, id) in places.iter().zip(message.list_of::<u64>(places.len())?) {
-                *directory.get_mut(*place as usize).ok_or_else(|| message.broken())? = id;
+            let positions = message.list::<u64>()?;
+            for (position, id) in positions.iter().zip(message.list_of::<u64>(positions.len())?) {
+                *directory.get_mut(*position as usize).ok_or_else(|| message.malformed())? = id;
             }
         }
     }

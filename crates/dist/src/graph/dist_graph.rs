@@ -1,4 +1,4 @@
-//! Presents a partitioned graph as one graph, with features and structure from any rank.
+//! A partitioned graph, of which every rank holds one part.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
@@ -24,16 +24,16 @@ use crate::trainer_rank::TrainerRank;
 ///
 /// The book: [distributed training](https://github.com/burn-gnn/burn-gnn/blob/main/docs/distributed.md).
 ///
-/// Types are given by name or by number, the only one there is as `..` ([`NodeKey`], [`EdgeKey`]). Nodes and edges are
-/// named by *type-wise* ids of the [`PartitionBook`], `0..num_nodes(type)`, whichever rank owns them.
-/// [`original_nodes`](Self::original_nodes) and [`find_nodes`](Self::find_nodes) lead to the ids of the input graph and
+/// Types are given by name or by number, or as `..` if there is only one ([`NodeKey`], [`EdgeKey`]). Ids of nodes and
+/// edges are *type-wise* ids of the [`PartitionBook`], `0..num_nodes(type)`, for nodes and edges of any rank.
+/// [`original_nodes`](Self::original_nodes) and [`find_nodes`](Self::find_nodes) convert to ids of the input graph and
 /// back.
 ///
-/// **Methods marked collective** are called by all ranks in the same order, also by one that has nothing to ask (an
-/// empty list). What is wrong with the arguments of one rank, an unknown type or an id out of range, is an error on all
-/// of them in the same call; the next call works.
+/// **Collective methods** must be called by all ranks in the same order, with an empty list on a rank without requests.
+/// If the arguments of one rank are invalid (an unknown type, an id out of range), all ranks return an error from this
+/// call, and the next call works.
 ///
-/// The structure is read-only. Clones share everything; [`with_communicator`](Self::with_communicator) makes one for
+/// The structure is read-only. Clones share all data; use [`with_communicator`](Self::with_communicator) for a clone on
 /// another thread.
 ///
 /// ```
@@ -65,18 +65,18 @@ pub(crate) struct Inner {
     pub(crate) trainer: TrainerRank,
     pub(crate) nodes: Owners,
     pub(crate) edges: Owners,
-    /// Holders of rows that change, of nodes and of edges.
+    /// Holders of mutable rows, of nodes and of edges.
     pub(crate) node_rows: Owners,
     pub(crate) edge_rows: Owners,
-    /// Rank that trains on each inner node and inner edge, per type, where the trainers of a part share it.
+    /// Rank that trains on each inner node and inner edge, per type, if several trainers share the part.
     pub(crate) trainers: Option<[Vec<Vec<u32>>; 2]>,
-    /// `trainer_id` of nodes and of edges, where the graph was cut for several trainers.
+    /// `trainer_id` of nodes and of edges, if parts have several trainers.
     pub(crate) trainer_ids: [Features; 2],
-    /// Tensors that were inserted as columns.
+    /// Distributed tensors that were inserted as columns.
     pub(crate) inserted: RwLock<HashMap<(PartitionPolicy, String), Arc<dyn ChangingRows>>>,
-    /// Inner nodes, then halo nodes, per type; inner edges by local id. Inner nodes have all their in-edges.
+    /// Graph of the inner nodes, then halo nodes, per type, and the inner edges. Inner nodes have all their in-edges.
     pub(crate) local: Graph,
-    /// Type-wise ids of halo nodes, by place.
+    /// Type-wise ids of halo nodes, by position.
     pub(crate) halo: Vec<Vec<u64>>,
     /// Original ids of inner nodes, ascending, then of halo nodes.
     pub(crate) node_ids: Vec<Vec<u64>>,
@@ -84,23 +84,23 @@ pub(crate) struct Inner {
     pub(crate) edge_ids: Vec<Vec<u64>>,
     /// Out-degree in the whole graph of every local node of the source type, per edge type.
     pub(crate) out_degrees: Vec<Vec<u32>>,
-    /// In-degree in the whole graph of every local node, per edge type on one node type; none for other edge types.
+    /// In-degree in the whole graph of every local node, per edge type on one node type; empty for other edge types.
     pub(crate) in_degrees: Vec<Vec<u32>>,
     pub(crate) rows: Counters,
     pub(crate) registry: Registry,
-    /// This rank's share of the way back from ids of the input graph, per node type.
+    /// This rank's share of the map from ids of the input graph to type-wise ids, per node type.
     pub(super) directories: Vec<Vec<u64>>,
 }
 
 impl DistGraph {
-    /// The same graph with tensors on `device`, without its autodiff. Until then they come on the CPU, whatever other
-    /// backends the program was built with.
+    /// Sets the device of gathered tensors, without its autodiff. The default is the CPU, even if the program was built
+    /// with other backends.
     #[must_use]
     pub fn with_device(mut self, device: &Device) -> Self {
         self.device = device.clone().inner();
         self
     }
-    /// The same graph over another communicator of the same ranks, such as a [duplicate](Communicator::duplicate) for
+    /// Replaces the communicator by another one of the same ranks, such as a [duplicate](Communicator::duplicate) for
     /// another thread.
     #[must_use]
     pub fn with_communicator(mut self, comm: Arc<dyn Communicator>) -> Self {
@@ -112,19 +112,19 @@ impl DistGraph {
     pub fn name(&self) -> &str {
         self.inner.partition.graph_name()
     }
-    /// This rank and the others.
+    /// The communicator of the ranks.
     pub fn comm(&self) -> &Arc<dyn Communicator> {
         &self.comm
     }
-    /// Where tensors come.
+    /// Device of gathered tensors.
     pub fn device(&self) -> &Device {
         &self.device
     }
-    /// Owners and numberings.
+    /// The partition book: owners and numberings.
     pub fn book(&self) -> &Arc<PartitionBook> {
         self.inner.partition.book()
     }
-    /// This rank's part, with its features.
+    /// The part of this rank, with its features.
     pub fn local_partition(&self) -> &Partition {
         &self.inner.partition
     }
@@ -140,22 +140,22 @@ impl DistGraph {
     pub fn etypes(&self) -> &[EdgeType] {
         self.schema().etypes()
     }
-    /// Nodes of a type in the whole graph.
+    /// Number of nodes of a type in the whole graph.
     ///
     /// # Errors
     /// Unknown type.
     pub fn num_nodes(&self, ntype: impl NodeKey) -> Result<u64, DistError> {
         Ok(self.inner.nodes.total(self.schema().ntype(ntype)?))
     }
-    /// Edges of a type in the whole graph.
+    /// Number of edges of a type in the whole graph.
     ///
     /// # Errors
     /// Unknown or ambiguous type.
     pub fn num_edges(&self, etype: impl EdgeKey) -> Result<u64, DistError> {
         Ok(self.inner.edges.total(self.schema().etype(etype)?))
     }
-    /// Type-wise ids of the nodes of a type that this rank owns, ascending. Of the nodes of a part with several
-    /// trainers each owns those that it trains on.
+    /// Type-wise ids of the nodes of a type that this rank owns, ascending. If a part has several trainers, each owns the
+    /// nodes that it trains on.
     ///
     /// # Errors
     /// Unknown type.
@@ -173,11 +173,11 @@ impl DistGraph {
         let ids = self.owners(of).own(of.ty).zip(0..);
         ids.filter(|&(_, row)| self.inner.is_own(of, row)).map(|(id, _)| id).collect()
     }
-    /// Identifies a partitioning, in hexadecimal.
+    /// Hash that identifies the partitioning, in hexadecimal.
     pub(crate) fn fingerprint(&self) -> String {
         format!("{:016x}", self.inner.partition.fingerprint)
     }
-    /// Rows read so far through this graph and its clones, by where they were.
+    /// Number of rows read so far through this graph and its clones: local, cached and remote.
     pub fn row_counts(&self) -> RowCounts {
         self.inner.rows.read()
     }
@@ -194,15 +194,15 @@ impl Inner {
             self.halo[ntype][local as usize - count]
         }
     }
-    /// Local number of a node that this part owns or borrows.
+    /// Local id of an inner or halo node; `None` for all other nodes.
     pub(crate) fn local_node(&self, ntype: usize, id: u64) -> Option<u32> {
         if id >= self.nodes.total(ntype) {
             return None;
         }
         self.nodes.own_row(ntype, id).or_else(|| {
-            let place = self.nodes.place(ntype, id);
-            let at =
-                self.halo[ntype].binary_search_by_key(&place, |&id| self.nodes.place(ntype, id));
+            let position = self.nodes.position(ntype, id);
+            let at = self.halo[ntype]
+                .binary_search_by_key(&position, |&id| self.nodes.position(ntype, id));
             at.ok().map(|at| (self.nodes.count(ntype) + at) as u32)
         })
     }
@@ -217,14 +217,14 @@ impl Inner {
     pub(crate) fn own_originals(&self, ntype: usize) -> &[u64] {
         &self.node_ids[ntype][..self.nodes.count(ntype)]
     }
-    /// Original id of a local node, which fits: [`to_sample`](Self::to_sample) has checked it.
+    /// Original id of a local node as `u32`; [`to_sample`](Self::to_sample) has checked the range.
     pub(crate) fn narrow_id(&self, ntype: usize, local: u32) -> u32 {
         self.node_ids[ntype][local as usize] as u32
     }
     pub(crate) fn narrow_ids(&self, ntype: usize, local: &[u32]) -> Vec<u32> {
         local.iter().map(|&v| self.narrow_id(ntype, v)).collect()
     }
-    /// The graph to sample from with the ids that key its draws.
+    /// The local graph for samplers, with the original ids that key their random numbers.
     pub(crate) fn to_sample(&self) -> Result<Subgraph, DistError> {
         let narrow = |(t, ids): (usize, &Vec<u64>)| match ids
             .iter()
@@ -242,7 +242,7 @@ impl Inner {
             }
         };
         let node_ids = self.node_ids.iter().enumerate().map(narrow).collect::<Result<_, _>>()?;
-        // Edges stand in original order already, and nothing is keyed by their ids.
+        // Edges are in original order, and no random number is keyed by their ids.
         let edge_ids = self
             .local
             .relations()

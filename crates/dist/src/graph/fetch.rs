@@ -11,12 +11,12 @@ use super::owners::Owners;
 use super::row_bytes::RowBytes;
 use crate::comm::{Communicator, Failure};
 use crate::error::DistError;
-use crate::exchange::{Pack, Unpack, ask, digest};
+use crate::exchange::{Pack, Unpack, digest, round_trip};
 
-/// How many own rows ahead of the copy memory is prefetched.
-const AHEAD: usize = 8;
+/// Distance of the prefetch: memory of an own row is prefetched this many rows before it is copied.
+const PREFETCH_DISTANCE: usize = 8;
 
-/// Rows of one table that a rank asks for; tables are the same on all ranks, ids are not.
+/// The rows of one table that a rank requests. Tables are the same on all ranks, ids are not.
 pub(crate) struct Wanted<'a> {
     pub(crate) owners: &'a Owners,
     pub(crate) ty: usize,
@@ -28,10 +28,10 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// Without a cache.
+    /// A request without a cache.
     ///
     /// # Errors
-    /// An id out of range.
+    /// An id is out of range.
     pub(crate) fn new(
         owners: &'a Owners,
         ty: usize,
@@ -42,10 +42,10 @@ impl<'a> Wanted<'a> {
         owners.check(ty, ids)?;
         Ok(Self { owners, ty, ids, row_bytes, own, cache: None })
     }
-    /// One number, or an array of them, for each own row.
+    /// A request for a table whose own rows `value` computes: a number or an array of numbers per row.
     ///
     /// # Errors
-    /// An id out of range.
+    /// An id is out of range.
     pub(crate) fn made<T: NoUninit>(
         owners: &'a Owners,
         ty: usize,
@@ -56,15 +56,15 @@ impl<'a> Wanted<'a> {
             move |row: usize, out: &mut [u8]| out.copy_from_slice(bytemuck::bytes_of(&value(row)));
         Self::new(owners, ty, ids, size_of::<T>(), OwnRows::Made(Box::new(write)))
     }
-    /// Asks for the memory of an own row.
-    fn ask(&self, own: Source<'_>, row: u32) {
+    /// Prefetches the memory of an own row.
+    fn prefetch_row(&self, own: Source<'_>, row: u32) {
         if let Source::Bytes(bytes) = own {
             prefetch(bytes, row as usize * self.row_bytes, self.row_bytes);
         }
     }
 }
 
-/// Where rows came from, since the graph was opened.
+/// Number of rows that were read since the graph was opened, by their source.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     local: AtomicU64,
@@ -73,16 +73,16 @@ pub(crate) struct Counters {
     bytes: AtomicU64,
 }
 
-/// Rows read through a [`DistGraph`](crate::DistGraph) and where they came from.
+/// Number of rows that were read through a [`DistGraph`](crate::DistGraph), by their source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCounts {
     /// Rows that this rank owns.
     pub local: u64,
-    /// Rows of other ranks that a cache had.
+    /// Rows of other ranks that were in a cache.
     pub cached: u64,
-    /// Rows that travelled, each asked for once per call.
+    /// Rows that other ranks sent; a row that occurs several times in a call is sent once.
     pub remote: u64,
-    /// Bytes of the rows that travelled.
+    /// Bytes of the rows that other ranks sent.
     pub remote_bytes: u64,
 }
 
@@ -98,11 +98,11 @@ impl Counters {
     }
 }
 
-/// The requested rows, in the order of the request, as bytes per table. Collective: one exchange of ids and one of rows
-/// for all tables.
+/// Fetches rows of several tables, in the order of the request, as bytes per table. Collective: one exchange of ids and
+/// one of rows for all tables.
 ///
-/// Own rows are copied straight into place; a row of another rank is requested once, however often it occurs. `what`
-/// names the tables; ranks compare it.
+/// Own rows are copied directly to the result. A row of another rank is requested once, even if it occurs several times.
+/// `what` names the tables; ranks compare it.
 pub(crate) fn fetch(
     comm: &dyn Communicator,
     name: &'static str,
@@ -116,14 +116,14 @@ pub(crate) fn fetch(
     };
     let mut out: Vec<RowBytes> =
         wanted.iter().map(|w| RowBytes::with_room(w.ids.len(), w.row_bytes)).collect();
-    let mut asked: Vec<Vec<(u64, u32)>> = Vec::with_capacity(wanted.len());
+    let mut requested: Vec<Vec<(u64, u32)>> = Vec::with_capacity(wanted.len());
     let tag = digest(what.bytes().map(u64::from));
     let mut requests = vec![Pack::default().with(&[tag]); comm.size()];
     for (w, out) in wanted.iter().zip(&mut out) {
-        let abroad = w.own.with(|own| near(w, own, out, counters));
+        let remote = w.own.with(|own| copy_available(w, own, out, counters));
         let mut rows = vec![vec![]; comm.size()];
-        // Ascending ids are grouped by owner, and repeats lie side by side.
-        for same in abroad.chunk_by(|a, b| a.0 == b.0) {
+        // Ids are sorted, so repeats are adjacent.
+        for same in remote.chunk_by(|a, b| a.0 == b.0) {
             let (owner, row) = w.owners.locate(w.ty, same[0].0);
             rows[owner].push(row);
         }
@@ -131,11 +131,11 @@ pub(crate) fn fetch(
         counters.remote.fetch_add(total as u64, Ordering::Relaxed);
         counters.bytes.fetch_add((total * w.row_bytes) as u64, Ordering::Relaxed);
         requests.iter_mut().zip(&rows).for_each(|(r, rows)| r.list(rows));
-        asked.push(abroad);
+        requested.push(remote);
     }
     let requests = failed.map_or(Ok(requests), Err);
     let names = [&*format!("{name}: ids"), &*format!("{name}: rows")];
-    let mut answers = ask(comm, names, requests, |mut request| {
+    let mut answers = round_trip(comm, names, requests, |mut request| {
         if request.list_of::<u64>(1)?[0] != tag {
             let message = format!(
                 "`{name}`: reads `{what}` while rank {} reads something else; all ranks must make the same calls",
@@ -145,8 +145,8 @@ pub(crate) fn fetch(
         }
         answer(&wanted, request)
     })?;
-    for ((w, abroad), out) in wanted.iter().zip(&asked).zip(&mut out) {
-        for same in abroad.chunk_by(|a, b| a.0 == b.0) {
+    for ((w, remote), out) in wanted.iter().zip(&requested).zip(&mut out) {
+        for same in remote.chunk_by(|a, b| a.0 == b.0) {
             let owner = w.owners.locate(w.ty, same[0].0).0;
             let row = answers[owner].take(w.row_bytes)?;
             for &(_, i) in same {
@@ -170,17 +170,19 @@ pub(crate) fn fetch_one(
     Ok(all.swap_remove(0))
 }
 
-/// Writes the rows that this rank has, and leaves room for the others, which are `(id, position)`, ascending.
-fn near(
+/// Copies own and cached rows, and leaves room for remote ones. Returns the remote rows as sorted `(id, position)`.
+fn copy_available(
     w: &Wanted<'_>,
     own: Source<'_>,
     out: &mut RowBytes,
     counters: &Counters,
 ) -> Vec<(u64, u32)> {
-    let (mut abroad, mut local, mut cached) = (vec![], 0, 0);
+    let (mut remote, mut local, mut cached) = (vec![], 0, 0);
     for (i, &id) in w.ids.iter().enumerate() {
-        if let Some(row) = w.ids.get(i + AHEAD).and_then(|&next| w.owners.own_row(w.ty, next)) {
-            w.ask(own, row);
+        if let Some(row) =
+            w.ids.get(i + PREFETCH_DISTANCE).and_then(|&next| w.owners.own_row(w.ty, next))
+        {
+            w.prefetch_row(own, row);
         }
         if let Some(row) = w.owners.own_row(w.ty, id) {
             match own {
@@ -195,31 +197,31 @@ fn near(
             cached += 1;
         } else {
             out.push_later(w.row_bytes);
-            abroad.push((id, i as u32));
+            remote.push((id, i as u32));
         }
     }
     counters.local.fetch_add(local, Ordering::Relaxed);
     counters.cached.fetch_add(cached, Ordering::Relaxed);
     if let Some(cache) = w.cache {
-        cache.count(cached, abroad.len() as u64);
+        cache.count(cached, remote.len() as u64);
     }
-    abroad.sort_unstable();
-    abroad
+    remote.sort_unstable();
+    remote
 }
 
-/// Rows that a peer asked for, table by table.
+/// Encodes the rows that a peer requests, table by table.
 fn answer(wanted: &[Wanted<'_>], mut request: Unpack) -> Result<Pack, DistError> {
     let mut out = Vec::new();
     for w in wanted {
         let rows = w.owners.read_rows(w.ty, &mut request)?;
         let at = out.len();
-        // One byte more for the flag of the exchange.
+        // One more byte for the error flag that `exchange` appends.
         out.reserve(rows.len() * w.row_bytes + 1);
         w.own.with(|own| match own {
             Source::Bytes(bytes) => {
                 for (i, &row) in rows.iter().enumerate() {
-                    if let Some(&next) = rows.get(i + AHEAD) {
-                        w.ask(own, next);
+                    if let Some(&next) = rows.get(i + PREFETCH_DISTANCE) {
+                        w.prefetch_row(own, next);
                     }
                     out.extend_from_slice(&bytes[row as usize * w.row_bytes..][..w.row_bytes]);
                 }

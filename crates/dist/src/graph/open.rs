@@ -16,24 +16,25 @@ use crate::error::DistError;
 use crate::exchange::agree;
 use crate::halo::HaloPlan;
 use crate::local_partition::{
-    Pieces, cut, global_in_degrees, global_out_degrees, requests, same_partitioning,
+    LocalStructure, global_in_degrees, global_out_degrees, local_structure, requests,
+    same_partitioning,
 };
 use crate::partition::Partition;
 use crate::partition::read::parts::PartitionFiles;
 use crate::trainer_rank::{TrainerRank, wrong_rank};
 
 impl DistGraph {
-    /// Reads this rank's part of the partitioned graph `name` from the folder of its metadata file `part_config`.
-    /// Collective.
+    /// Opens the partitioned graph `name`: reads the part of this rank from the folder of the metadata file
+    /// `part_config`. Collective.
     ///
-    /// There are as many ranks as parts, or, where the graph was cut for several trainers per part
-    /// ([`num_trainers_per_machine`](crate::PartitionConfig::num_trainers_per_machine)), as many as trainers of all
-    /// parts: rank `r` of `parts · trainers` is a trainer of part `r / trainers`, and [owns](Self::own_nodes) the nodes
-    /// whose `trainer_id` is `r`.
+    /// The number of ranks is the number of parts. If parts have several trainers
+    /// ([`num_trainers_per_machine`](crate::PartitionConfig::num_trainers_per_machine)), it can also be the number of
+    /// trainers of all parts: rank `r` of `parts · trainers` is a trainer of part `r / trainers` and
+    /// [owns](Self::own_nodes) the nodes whose `trainer_id` is `r`.
     ///
     /// # Errors
-    /// A file that cannot be read or is damaged, another graph than `name`, another number of ranks than parts or
-    /// trainers, parts of different partitionings.
+    /// A file is missing or damaged; the graph has another name; the number of ranks is neither that of parts nor that
+    /// of trainers; ranks have parts of different partitionings.
     pub fn open(
         name: &str,
         part_config: impl AsRef<Path>,
@@ -62,14 +63,15 @@ impl DistGraph {
         Self::from_partition(agree(&*comm, "open graph", read())?, comm)
     }
 
-    /// [`open`](Self::open) of a part in memory; trainers that are threads of one process can share it as an `Arc`.
+    /// [`open`](Self::open) for a part in memory. Trainers that are threads of one process can share it as an `Arc`.
     /// Collective.
     ///
     /// # Errors
-    /// The part is not this rank's, ranks hold parts of different partitionings, original ids beyond `u32`.
+    /// The part is not the one of this rank; ranks have parts of different partitionings; original ids exceed `u32`.
     ///
     /// # Cost
-    /// `O(V + E)` of the part, which is held twice: as it is stored, and as a graph to sample from.
+    /// `O(V + E)` for the nodes and edges of the part, which is held twice: as it is stored, and as a graph to sample
+    /// from.
     pub fn from_partition(
         partition: impl Into<Arc<Partition>>,
         comm: Arc<dyn Communicator>,
@@ -82,8 +84,8 @@ impl DistGraph {
         let checked = trainer.ok_or_else(|| wrong_rank(&*comm, part, book.num_parts(), trainers));
         let trainer = agree(&*comm, "open graph: part of this rank", checked)?;
         same_partitioning(&partition, &*comm)?;
-        let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } =
-            agree(&*comm, "open graph: part", cut(&partition))?;
+        let LocalStructure { relations, halo, orig_nodes, orig_halo, orig_edges } =
+            agree(&*comm, "open graph: part", local_structure(&partition))?;
         let plan = HaloPlan::new(comm.clone(), requests(&book, trainer, &halo, &*comm)?)?;
         let out_degrees = global_out_degrees(&book, &relations, &plan)?;
         let in_degrees = global_in_degrees(&book, &relations, &plan)?;
@@ -131,17 +133,17 @@ impl DistGraph {
     }
 }
 
-/// Name of the column with the rank that trains on a node or edge.
+/// Name of the column that stores the rank that trains on a node or edge.
 const TRAINER_ID: &str = "trainer_id";
 
-/// Trainer of each inner node and inner edge, per type, if the graph was cut for several: an edge has that of its
-/// destination.
+/// Trainer of each inner node and inner edge, per type, if parts have several trainers. The trainer of an edge is that
+/// of its destination.
 fn trainers_of(
     partition: &Partition,
     nodes: &Owners,
     relations: &[Relation],
 ) -> Option<[Vec<Vec<u32>>; 2]> {
-    // Inner nodes stand type by type.
+    // Inner nodes are ordered by type.
     let mut rest = partition.trainer_ids()?;
     let own = (0..nodes.names().len()).map(|t| {
         let (own, tail) = rest.split_at(nodes.count(t));
@@ -162,7 +164,7 @@ fn numbers(values: &[u32]) -> TensorData {
     TensorData::new(values.iter().map(|&v| i64::from(v)).collect::<Vec<_>>(), [values.len()])
 }
 
-/// Relations between all local nodes, where those of a part end in inner nodes only.
+/// Builds a graph of all local nodes. The relations of a part only have inner nodes as destinations.
 fn local_graph(
     schema: &Arc<Schema>,
     node_ids: &[Vec<u64>],
@@ -185,7 +187,7 @@ fn local_graph(
     Ok(builder.build()?)
 }
 
-/// The CPU: a GPU is chosen explicitly, never selected because some package of the build enables its backend.
+/// The CPU device. A GPU must be chosen explicitly: it is not selected because another crate enables its backend.
 fn cpu() -> Device {
     #[cfg(feature = "flex")]
     return Device::flex();

@@ -1,34 +1,34 @@
-//! Lends the rows of a table that this rank owns.
+//! Access to the rows of a table that this rank owns.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use burn::tensor::DType;
 
-/// Own rows of a column that change while it is read: those of a [`DistTensor`](crate::DistTensor).
+/// The own rows of a mutable column, a [`DistTensor`](crate::DistTensor).
 pub(crate) trait ChangingRows: Debug + Send + Sync {
     fn dtype(&self) -> DType;
     /// Shape of a row.
     fn row_shape(&self) -> &[usize];
-    /// Calls `to` once with the bytes of all own rows.
+    /// Calls `to` once with the bytes of all own rows, under a lock.
     fn lend(&self, to: &mut dyn FnMut(&[u8]));
 }
 
-/// Writes the bytes of an own row.
+/// Writes the bytes of an own row to a buffer.
 pub(super) type WriteRow<'a> = dyn Fn(usize, &mut [u8]) + Sync + 'a;
 
-/// Own rows of a table.
+/// The rows of a table that this rank owns.
 pub(crate) enum OwnRows<'a> {
-    /// Concatenated.
+    /// Concatenated rows.
     Stored(&'a [u8]),
-    /// Concatenated, and borrowed only while they are copied: a lock guards them, and other threads, which ranks may
-    /// wait for, must be able to take it while ranks wait for each other here.
+    /// Concatenated rows behind a lock, which is held only while they are copied. It is not held during an exchange:
+    /// other ranks might then wait for a thread that waits for the lock.
     Lent(Arc<dyn ChangingRows>),
-    /// Written on request.
+    /// Rows that are computed on request.
     Made(Box<WriteRow<'a>>),
 }
 
-/// [`OwnRows`] while they are copied.
+/// [`OwnRows`] with the lock held.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
     Bytes(&'a [u8]),

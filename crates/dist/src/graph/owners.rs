@@ -11,14 +11,15 @@ use crate::exchange::Unpack;
 use crate::partition_book::{Numbering, PartitionBook};
 use crate::trainer_rank::TrainerRank;
 
-/// Who has the rows of each type. Ids have places (see [`Numbering`]), and who has rows has a range of places per type.
+/// The holder of each row, per type. Ids have positions (see [`Numbering`]), and a holder has one range of positions per
+/// type.
 #[derive(Debug)]
 pub(crate) struct Owners {
     what: &'static str,
     names: Vec<String>,
     book: Arc<PartitionBook>,
     is_node: bool,
-    /// First place of each holder, per type, and the total.
+    /// Start of the positions of each holder, per type, then the total.
     starts: Vec<Vec<u64>>,
     /// This rank among the holders.
     own: usize,
@@ -28,7 +29,7 @@ pub(crate) struct Owners {
 }
 
 impl Owners {
-    /// Of what parts hold, structure and features: every trainer of a part has all of its rows.
+    /// Holders of the immutable rows (structure and features): every trainer of a part has all rows of the part.
     pub(crate) fn of_parts(book: &Arc<PartitionBook>, is_node: bool, trainer: TrainerRank) -> Self {
         let (what, names) = if is_node {
             ("node", book.ntypes().to_vec())
@@ -46,7 +47,8 @@ impl Owners {
             shift: trainer.trainer,
         }
     }
-    /// Of rows that change: each has one holder, so the trainers of a part share its rows out, in runs of ascending id.
+    /// Holders of mutable rows: each row has one holder, so the rows of a part are divided into one range of ids for
+    /// each of its trainers.
     pub(crate) fn of_ranks(parts: &Self) -> Self {
         let k = parts.step as u64;
         let split = |starts: &Vec<u64>| {
@@ -72,76 +74,77 @@ impl Owners {
     pub(crate) fn what(&self) -> &'static str {
         self.what
     }
-    /// Ids of a type.
+    /// Number of ids of a type.
     pub(crate) fn total(&self, ty: usize) -> u64 {
         self.starts[ty].last().copied().unwrap_or(0)
     }
-    /// Places of a type that this rank holds.
-    pub(crate) fn places(&self, ty: usize) -> Range<u64> {
+    /// Range of positions of a type that this rank holds.
+    pub(crate) fn positions(&self, ty: usize) -> Range<u64> {
         self.starts[ty][self.own]..self.starts[ty][self.own + 1]
     }
-    /// Ids of a type that this rank holds, ascending: one per row.
+    /// Ids of a type that this rank holds, ascending, one per row.
     pub(crate) fn own(&self, ty: usize) -> impl DoubleEndedIterator<Item = u64> + '_ {
         let kept = numbering(&self.book, self.is_node).kept_ids(ty);
-        self.places(ty).map(move |place| kept.map_or(place, |k| u64::from(k.ids[place as usize])))
+        self.positions(ty)
+            .map(move |position| kept.map_or(position, |k| u64::from(k.ids[position as usize])))
     }
     /// Number of own ids of a type.
     pub(crate) fn count(&self, ty: usize) -> usize {
-        let own = self.places(ty);
+        let own = self.positions(ty);
         (own.end - own.start) as usize
     }
-    /// Place of an id in range.
+    /// Position of an id that is in range.
     #[inline]
-    pub(crate) fn place(&self, ty: usize, id: u64) -> u64 {
+    pub(crate) fn position(&self, ty: usize, id: u64) -> u64 {
         numbering(&self.book, self.is_node)
             .kept_ids(ty)
-            .map_or(id, |k| u64::from(k.places[id as usize]))
+            .map_or(id, |k| u64::from(k.positions[id as usize]))
     }
-    /// The id of an own row.
+    /// Id of an own row.
     #[inline]
     pub(crate) fn id(&self, ty: usize, row: u64) -> u64 {
         self.id_at(ty, self.starts[ty][self.own] + row)
     }
-    /// The id of a row that `rank` holds, which is one of those that [`locate`](Self::locate) names.
+    /// Id of a row that `rank` holds. `rank` must be a result of [`locate`](Self::locate).
     #[inline]
     pub(crate) fn id_on(&self, ty: usize, rank: usize, row: u64) -> u64 {
         self.id_at(ty, self.starts[ty][rank / self.step] + row)
     }
     #[inline]
-    fn id_at(&self, ty: usize, place: u64) -> u64 {
+    fn id_at(&self, ty: usize, position: u64) -> u64 {
         numbering(&self.book, self.is_node)
             .kept_ids(ty)
-            .map_or(place, |k| u64::from(k.ids[place as usize]))
+            .map_or(position, |k| u64::from(k.ids[position as usize]))
     }
-    /// Rank that is asked for an id in range, and row there.
+    /// The rank that serves an id in range, and the row on that rank.
     #[inline]
     pub(crate) fn locate(&self, ty: usize, id: u64) -> (usize, u32) {
-        let (starts, place) = (&self.starts[ty], self.place(ty, id));
+        let (starts, position) = (&self.starts[ty], self.position(ty, id));
         let own = starts[self.own];
-        // Most ids that a rank meets are its own.
-        if place >= own && place < starts[self.own + 1] {
-            return (self.own * self.step + self.shift, (place - own) as u32);
+        // Fast path: most ids belong to this rank.
+        if position >= own && position < starts[self.own + 1] {
+            return (self.own * self.step + self.shift, (position - own) as u32);
         }
-        let holder = starts.partition_point(|&s| s <= place) - 1;
-        (holder * self.step + self.shift, (place - starts[holder]) as u32)
+        let holder = starts.partition_point(|&s| s <= position) - 1;
+        (holder * self.step + self.shift, (position - starts[holder]) as u32)
     }
-    /// Own row of an id in range, if it is one.
+    /// Own row of an id in range; `None` if another rank holds it.
     #[inline]
     pub(crate) fn own_row(&self, ty: usize, id: u64) -> Option<u32> {
-        let own = self.places(ty);
-        let place = self.place(ty, id);
-        own.contains(&place).then(|| (place - own.start) as u32)
+        let own = self.positions(ty);
+        let position = self.position(ty, id);
+        own.contains(&position).then(|| (position - own.start) as u32)
     }
-    /// Own rows of a type, as a peer names them.
+    /// Reads the numbers of own rows from a request of a peer.
     pub(crate) fn read_rows(&self, ty: usize, message: &mut Unpack) -> Result<Vec<u32>, Failure> {
         let (rows, count) = (message.list::<u32>()?, self.count(ty));
         if rows.iter().all(|&row| (row as usize) < count) {
             Ok(rows)
         } else {
-            Err(message.broken())
+            Err(message.malformed())
         }
     }
-    /// Refuses other than one time per seed of a type.
+    /// Returns an error unless there is one time per seed of a type.
     pub(crate) fn check_times(
         &self,
         ty: usize,
@@ -155,12 +158,12 @@ impl Owners {
         let (relation, arg) = (self.names[ty].clone(), "times".into());
         Err(GraphError::Length { relation, arg, why: "one per seed", expected, actual })
     }
-    /// The error of a type that is given twice.
+    /// The error of a type that occurs twice in the arguments.
     pub(crate) fn named_twice(&self, ty: usize) -> GraphError {
         let what = if self.is_node { "node type" } else { "edge type" };
         GraphError::Duplicate { what, name: self.names[ty].clone() }
     }
-    /// Whether all ids are in range.
+    /// Returns an error if an id is out of range.
     pub(crate) fn check(&self, ty: usize, ids: &[u64]) -> Result<(), DistError> {
         let bound = self.total(ty);
         match ids.iter().find(|&&id| id >= bound) {

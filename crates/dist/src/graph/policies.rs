@@ -13,10 +13,10 @@ impl DistGraph {
         let nodes = self.ntypes().iter().map(|t| format!("node~{t}"));
         nodes.chain(self.etypes().iter().map(|t| format!("edge~{t}"))).collect()
     }
-    /// A policy by name.
+    /// Looks up a policy by name.
     ///
     /// # Errors
-    /// [`DistError::UnknownPolicy`]: there is no such type; types cannot be added to an open graph.
+    /// [`DistError::UnknownPolicy`]: there is no such type. Types cannot be added to an open graph.
     pub fn policy(&self, name: &str) -> Result<PartitionPolicy, DistError> {
         let known = self.policies();
         let at = known.iter().position(|k| k == name);
@@ -44,16 +44,16 @@ impl DistGraph {
     /// The name of a policy.
     ///
     /// # Panics
-    /// It is of another graph, which has more types.
+    /// The policy belongs to another graph with more types.
     pub fn policy_name(&self, policy: PartitionPolicy) -> String {
         let owners = self.owners(policy);
         format!("{}~{}", owners.what(), owners.names()[policy.ty])
     }
-    /// Who has the structure and the stored columns.
+    /// Owners of the structure and the stored columns.
     pub(crate) fn owners(&self, of: PartitionPolicy) -> &Owners {
         if of.is_node { &self.inner.nodes } else { &self.inner.edges }
     }
-    /// Who has rows that change.
+    /// Owners of mutable rows.
     pub(crate) fn row_owners(&self, of: PartitionPolicy) -> &Owners {
         if of.is_node { &self.inner.node_rows } else { &self.inner.edge_rows }
     }
@@ -61,19 +61,19 @@ impl DistGraph {
     pub(crate) fn rows_of(&self, policy: PartitionPolicy) -> u64 {
         self.owners(policy).total(policy.ty)
     }
-    /// Ids in the input graph of the rows that this rank keeps.
+    /// Ids in the input graph of the mutable rows of this rank.
     pub(crate) fn originals_of(&self, policy: PartitionPolicy) -> &[u64] {
         let of_part = if policy.is_node {
             self.inner.own_originals(policy.ty)
         } else {
             &self.inner.edge_ids[policy.ty][..]
         };
-        let begin = self.owners(policy).places(policy.ty).start;
-        let rows = self.row_owners(policy).places(policy.ty);
+        let begin = self.owners(policy).positions(policy.ty).start;
+        let rows = self.row_owners(policy).positions(policy.ty);
         &of_part[(rows.start - begin) as usize..(rows.end - begin) as usize]
     }
 
-    /// The policy of a tensor, and the shape of its rows.
+    /// Determines the policy of a tensor and the shape of its rows.
     pub(crate) fn choose_policy(
         &self,
         name: &str,

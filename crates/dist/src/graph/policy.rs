@@ -1,8 +1,9 @@
-//! Defines which rank keeps which node's or edge's data (DGL's `PartitionPolicy`).
+//! Identifies the node or edge type by whose owners rows are distributed.
 
-/// Rows go with the nodes or edges of one type (DGL's `PartitionPolicy`).
+/// The node or edge type whose owners hold the rows of a tensor (DGL's `PartitionPolicy`).
 ///
-/// There is one policy per type of the graph; no other can be made, for a row must have an owner that all ranks know.
+/// A graph has one policy for each node type and edge type. Policies cannot be created otherwise, because all ranks must
+/// agree on the owner of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionPolicy {
     pub(crate) is_node: bool,

@@ -7,16 +7,16 @@ use super::dist_graph::DistGraph;
 use super::fetch::{Counters, Wanted, fetch_one};
 use super::owners::Owners;
 use crate::error::DistError;
-use crate::exchange::{Pack, Unpack, agree, ask};
+use crate::exchange::{Pack, Unpack, agree, round_trip};
 
-/// Edges into some nodes, by type-wise ids; see [`DistGraph::in_subgraph`].
+/// In-edges of some nodes, by type-wise ids; see [`DistGraph::in_subgraph`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InEdges {
-    /// Sources.
+    /// Source of each edge.
     pub src: Vec<u64>,
-    /// Destinations.
+    /// Destination of each edge.
     pub dst: Vec<u64>,
-    /// The edges.
+    /// Id of each edge.
     pub ids: Vec<u64>,
 }
 
@@ -24,7 +24,7 @@ impl DistGraph {
     /// Number of edges of a type into each of `nodes`, in the whole graph. Collective.
     ///
     /// # Errors
-    /// Unknown or ambiguous type, an id that is not a destination node; on all ranks.
+    /// On all ranks: an unknown or ambiguous type; an id that is out of range for destinations.
     pub fn in_degrees(&self, etype: impl EdgeKey, nodes: &[u64]) -> Result<Vec<u32>, DistError> {
         let table = self.etype(etype).and_then(|t| {
             let (csc, d) = (self.inner.local.relations()[t].csc(), self.schema().endpoints(t).1);
@@ -36,7 +36,7 @@ impl DistGraph {
     /// Number of edges of a type out of each of `nodes`, in the whole graph. Collective.
     ///
     /// # Errors
-    /// Unknown or ambiguous type, an id that is not a source node; on all ranks.
+    /// On all ranks: an unknown or ambiguous type; an id that is out of range for sources.
     pub fn out_degrees(&self, etype: impl EdgeKey, nodes: &[u64]) -> Result<Vec<u32>, DistError> {
         let table = self.etype(etype).and_then(|t| {
             let (degrees, s) = (&self.inner.out_degrees[t], self.schema().endpoints(t).0);
@@ -48,7 +48,7 @@ impl DistGraph {
     /// Sources and destinations of edges of a type, by type-wise ids. Collective.
     ///
     /// # Errors
-    /// Unknown or ambiguous type, an id out of range; on all ranks.
+    /// On all ranks: an unknown or ambiguous type; an id out of range.
     pub fn find_edges(
         &self,
         etype: impl EdgeKey,
@@ -62,14 +62,15 @@ impl DistGraph {
             };
             Wanted::made(&inner.edges, t, edges, endpoints)
         });
-        let endpoints: Vec<[u64; 2]> = self.read_rows("ends of edges", table)?;
+        let endpoints: Vec<[u64; 2]> = self.read_rows("endpoints of edges", table)?;
         Ok(endpoints.into_iter().map(|[u, v]| (u, v)).unzip())
     }
 
-    /// Ids of the edges `u[i] -> v[i]` of a type, of parallel ones the first. Collective.
+    /// Ids of the edges `u[i] -> v[i]` of a type. Of parallel edges the first is returned. Collective.
     ///
     /// # Errors
-    /// Unknown or ambiguous type, lists of different lengths, an id out of range, a pair without an edge; on all ranks.
+    /// On all ranks: an unknown or ambiguous type; lists of different lengths; an id out of range; a pair without an
+    /// edge.
     pub fn edge_ids(
         &self,
         etype: impl EdgeKey,
@@ -89,15 +90,15 @@ impl DistGraph {
             Ok((t, s, d))
         });
         let (t, s, d) = agree(comm, "edge ids: arguments", checked)?;
-        // The owner of the destination has the edge.
+        // The owner of the destination owns the edge.
         let owners: Vec<(usize, u32)> = v.iter().map(|&v| inner.nodes.locate(d, v)).collect();
-        let mut asked = vec![(vec![], vec![]); comm.size()];
+        let mut pairs = vec![(vec![], vec![]); comm.size()];
         for (&u, &(owner, row)) in u.iter().zip(&owners) {
-            asked[owner].0.push(u);
-            asked[owner].1.push(row);
+            pairs[owner].0.push(u);
+            pairs[owner].1.push(row);
         }
         let requests =
-            asked.iter().map(|(u, rows)| Pack::default().with::<u64>(u).with::<u32>(rows));
+            pairs.iter().map(|(u, rows)| Pack::default().with::<u64>(u).with::<u32>(rows));
         let relation = &inner.local.relations()[t];
         let answer = |mut request: Unpack| {
             let u = request.list::<u64>()?;
@@ -105,7 +106,7 @@ impl DistGraph {
             let (csc, count) = (relation.csc(), inner.nodes.count(d));
             let find = |(&u, &row): (&u64, &u32)| {
                 if row as usize >= count {
-                    return Err(request.broken());
+                    return Err(request.malformed());
                 }
                 let found = inner
                     .local_node(s, u)
@@ -115,7 +116,8 @@ impl DistGraph {
             let ids = u.iter().zip(&rows).map(find).collect::<Result<Vec<_>, _>>()?;
             Ok(Pack::numbers(&ids))
         };
-        let answers = ask(comm, ["edge ids: pairs", "edge ids"], Ok(requests.collect()), answer)?;
+        let answers =
+            round_trip(comm, ["edge ids: pairs", "edge ids"], Ok(requests.collect()), answer)?;
         let mut answers: Vec<_> = answers.iter().map(|a| a.numbers::<u64>().into_iter()).collect();
         let next = |&(owner, _): &(usize, u32)| answers[owner].next().unwrap_or(u64::MAX);
         let ids: Vec<u64> = owners.iter().map(next).collect();
@@ -127,29 +129,30 @@ impl DistGraph {
         agree(comm, "edge ids: result", found)
     }
 
-    /// All edges into `nodes`, given per node type: per edge type, node by node in the order given, in ascending edge
-    /// id. Collective.
+    /// All in-edges of `nodes`, which are listed per node type. The result has the edges of each edge type, in the order
+    /// of the nodes and, for one node, in ascending edge id. Collective.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range; on all ranks.
+    /// On all ranks: an unknown type or one that occurs twice; an id out of range.
     pub fn in_subgraph<N: NodeKey, I: AsRef<[u64]>>(
         &self,
         nodes: impl IntoIterator<Item = (N, I)>,
     ) -> Result<Vec<InEdges>, DistError> {
         let (comm, inner, schema) = (&*self.comm, &self.inner, self.schema());
         let nodes = self.select_nodes(nodes);
-        let mut asked: Vec<Vec<Vec<u32>>> =
+        let mut rows: Vec<Vec<Vec<u32>>> =
             vec![vec![vec![]; inner.nodes.names().len()]; comm.size()];
         let requests = nodes.map(|nodes| {
             for (t, ids) in nodes.iter().enumerate() {
                 for &id in ids {
                     let (owner, row) = inner.nodes.locate(t, id);
-                    asked[owner][t].push(row);
+                    rows[owner][t].push(row);
                 }
             }
-            let pack =
-                |rows: &Vec<Vec<u32>>| rows.iter().fold(Pack::default(), |p, rows| p.with(rows));
-            (asked.iter().map(pack).collect(), nodes)
+            let pack = |by_type: &Vec<Vec<u32>>| {
+                by_type.iter().fold(Pack::default(), |p, rows| p.with(rows))
+            };
+            (rows.iter().map(pack).collect(), nodes)
         });
         let (requests, nodes) = match requests {
             Ok((requests, nodes)) => (Ok(requests), nodes),
@@ -176,15 +179,15 @@ impl DistGraph {
             }
             Ok(out)
         };
-        let mut readers = ask(comm, ["in-edges: nodes", "in-edges"], requests, answer)?;
+        let mut readers = round_trip(comm, ["in-edges: nodes", "in-edges"], requests, answer)?;
         let mut out = Vec::with_capacity(schema.etypes().len());
         for t in 0..schema.etypes().len() {
             let (_, d) = schema.endpoints(t);
             let mut lists = Vec::with_capacity(comm.size());
-            for (reader, asked) in readers.iter_mut().zip(&asked) {
-                let (counts, src) = (reader.list_of::<u32>(asked[d].len())?, reader.list::<u64>()?);
+            for (reader, rows) in readers.iter_mut().zip(&rows) {
+                let (counts, src) = (reader.list_of::<u32>(rows[d].len())?, reader.list::<u64>()?);
                 if counts.iter().map(|&n| n as usize).sum::<usize>() != src.len() {
-                    return Err(reader.broken().into());
+                    return Err(reader.malformed().into());
                 }
                 let ids = reader.list_of::<u64>(src.len())?;
                 lists.push((counts.into_iter(), src.into_iter(), ids.into_iter()));
@@ -202,7 +205,7 @@ impl DistGraph {
         Ok(out)
     }
 
-    /// Ids per node type in schema order, checked.
+    /// Orders lists of ids by node type and checks the range of ids.
     pub(crate) fn select_nodes<N: NodeKey, I: AsRef<[u64]>>(
         &self,
         given: impl IntoIterator<Item = (N, I)>,
@@ -210,7 +213,7 @@ impl DistGraph {
         self.select(&self.inner.nodes, given, |key| self.schema().ntype(key))
     }
 
-    /// Ids per edge type in schema order, checked.
+    /// Orders lists of ids by edge type and checks the range of ids.
     pub(crate) fn select_edges<K: EdgeKey, I: AsRef<[u64]>>(
         &self,
         given: impl IntoIterator<Item = (K, I)>,
@@ -218,7 +221,7 @@ impl DistGraph {
         self.select(&self.inner.edges, given, |key| self.schema().etype(key))
     }
 
-    /// Ids per type in schema order, checked; `number` is that of a type.
+    /// Orders lists of ids by type and checks the range of ids. `number` returns the number of a type.
     pub(crate) fn select<K, I: AsRef<[u64]>>(
         &self,
         owners: &Owners,

@@ -1,33 +1,35 @@
-//! Registers distributed tensors by name.
+//! Registry of distributed tensors by name.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// By name: tensors that have a handle, and persistent ones, which the graph holds.
+/// Tensors by name. The registry holds weak references, and strong ones to persistent tensors.
 #[derive(Debug, Default)]
 pub(crate) struct Registry(Mutex<BTreeMap<String, Entry>>);
 
-type Kept = Arc<dyn Any + Send + Sync>;
+type Handle = Arc<dyn Any + Send + Sync>;
 
 #[derive(Debug)]
 struct Entry {
-    found: Weak<dyn Any + Send + Sync>,
-    kept: Option<Kept>,
+    tensor: Weak<dyn Any + Send + Sync>,
+    persistent: Option<Handle>,
 }
 
 impl Registry {
-    /// What is kept under a name, if anybody still holds it.
-    pub(crate) fn find(&self, name: &str) -> Option<Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name)?.found.upgrade()
+    /// The tensor of a name, if it has not been freed.
+    pub(crate) fn find(&self, name: &str) -> Option<Handle> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name)?.tensor.upgrade()
     }
-    pub(crate) fn keep(&self, name: &str, value: &Kept, persistent: bool) {
-        let entry = Entry { found: Arc::downgrade(value), kept: persistent.then(|| value.clone()) };
+    pub(crate) fn insert(&self, name: &str, value: &Handle, persistent: bool) {
+        let entry =
+            Entry { tensor: Arc::downgrade(value), persistent: persistent.then(|| value.clone()) };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), entry);
     }
-    /// Removes a persistent tensor; it is freed with its last handle.
+    /// Drops the registry's handle of a persistent tensor, which is freed with its last handle. Returns whether there
+    /// was one.
     pub(crate) fn release(&self, name: &str) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get_mut(name).is_some_and(|e| e.kept.take().is_some())
+        all.get_mut(name).is_some_and(|e| e.persistent.take().is_some())
     }
 }

@@ -1,20 +1,21 @@
-//! Holds rows as bytes in memory that a tensor can take over.
+//! A buffer of rows that becomes the memory of a tensor without a copy.
 
 use std::ops::{Deref, DerefMut};
 
 use burn::tensor::Bytes;
 
-/// The bytes of rows, in memory that a tensor of any element type can take over: one of bytes would have to be copied.
+/// The bytes of rows. If rows consist of whole words, the memory is aligned for any element type, so a tensor takes it
+/// over without a copy.
 #[derive(Debug)]
 pub(crate) enum RowBytes {
-    /// Of rows that are whole words long.
+    /// Rows of whole words.
     Words(Vec<u64>),
-    /// Of other rows.
+    /// All other rows.
     Bytes(Vec<u8>),
 }
 
 impl RowBytes {
-    /// Room for so many rows; nothing is filled with zeros.
+    /// Reserves memory for `rows` rows without filling it.
     pub(super) fn with_room(rows: usize, row_bytes: usize) -> Self {
         if row_bytes.is_multiple_of(8) {
             Self::Words(Vec::with_capacity(rows * (row_bytes / 8)))
@@ -31,7 +32,7 @@ impl RowBytes {
             Self::Bytes(bytes) => bytes.extend_from_slice(row),
         }
     }
-    /// A row that is written later.
+    /// Appends a row of zeros for the caller to overwrite.
     pub(super) fn push_later(&mut self, row_bytes: usize) -> &mut [u8] {
         let len = self.len();
         match self {
@@ -40,7 +41,7 @@ impl RowBytes {
         }
         &mut self[len..]
     }
-    /// Without a copy, if rows are whole words long.
+    /// Converts to Burn's bytes, without a copy if rows consist of whole words.
     pub(crate) fn into_bytes(self) -> Bytes {
         match self {
             Self::Words(words) => Bytes::from_elems(words),

@@ -1,4 +1,4 @@
-//! Differentiates the halo exchange: collective calls come first, on every rank.
+//! Derivative of the halo exchange, with the same collective calls on every rank.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,8 +16,8 @@ use super::backend::{HaloBackend, Segment, cut, empty, top};
 use super::encoding::HaloCall;
 use super::routes::HaloPlan;
 
-/// Every node is compute bound: running a forward again during backward would make a collective call
-/// out of turn.
+/// All nodes are compute bound, so that checkpointing does not run a forward again during backward: that would make a
+/// collective call out of order.
 impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
     fn halo_pack(
         acc: FloatTensor<Self>,
@@ -137,10 +137,10 @@ impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
     }
 }
 
-/// A collective call, or the one of its gradient.
+/// A collective operation or its transpose.
 type Exchange<B> = fn(FloatTensor<B>, Arc<HaloPlan>, HaloCall) -> FloatTensor<B>;
 
-/// Runs `exchange`, and in backward `transposed` on the gradient.
+/// Runs `exchange` in forward, and `transposed` on the gradient in backward.
 fn collective<B: HaloBackend, C: CheckpointStrategy>(
     x: FloatTensor<Autodiff<B, C>>,
     plan: Arc<HaloPlan>,
@@ -159,7 +159,7 @@ fn collective<B: HaloBackend, C: CheckpointStrategy>(
             }
         }
     }
-    let (out, x) = agree::<B, C>(x, &mut call, |x, call| exchange(x, plan.clone(), call));
+    let (out, x) = track_if_any::<B, C>(x, &mut call, |x, call| exchange(x, plan.clone(), call));
     let (_, node) = x.into_parts();
     match Collective.prepare::<C>([node]).compute_bound().stateful() {
         OpsKind::Tracked(prep) => prep.finish((plan, call, transposed), out),
@@ -167,10 +167,10 @@ fn collective<B: HaloBackend, C: CheckpointStrategy>(
     }
 }
 
-/// Runs the exchange; where any rank's input is tracked, an untracked one becomes a tracked leaf, so
-/// that this rank's backward makes the same collective calls as theirs.
+/// Runs the exchange. If the input of any rank is tracked, an untracked input becomes a tracked leaf, so that the
+/// backward pass of this rank makes the same collective calls as that of the other ranks.
 #[allow(clippy::type_complexity)]
-fn agree<B: HaloBackend, C: CheckpointStrategy>(
+fn track_if_any<B: HaloBackend, C: CheckpointStrategy>(
     x: FloatTensor<Autodiff<B, C>>,
     call: &mut HaloCall,
     run: impl FnOnce(FloatTensor<B>, HaloCall) -> FloatTensor<B>,

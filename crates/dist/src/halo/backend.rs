@@ -15,24 +15,24 @@ use burn::tensor::Slice;
 use burn_gnn_graph::row_index_data;
 use std::sync::Arc;
 
-use super::encoding::{HaloCall, travel};
+use super::encoding::{HaloCall, exchange_rows};
 use super::routes::HaloPlan;
 use crate::comm::{Failure, unwind};
 
-/// Where the halo rows of one node type lie in the received values.
+/// Range of the halo rows of one node type in the received values.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     /// First value.
     pub(crate) start: usize,
-    /// Halo rows of the type.
+    /// Number of halo rows of the type.
     pub(crate) rows: usize,
 }
 
-/// What a backend offers for [`halo_exchange`](crate::halo_exchange). The default bodies use Burn's
-/// primitives; only rows that travel leave the device.
+/// Operations of a backend for [`halo_exchange`](crate::halo_exchange). The default implementations use Burn's
+/// primitives. Only rows that are sent leave the device.
 #[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait HaloBackend: Backend {
-    /// `acc ++ flatten(x[ids])`: rows of one more node type appended to those collected so far.
+    /// `acc ++ flatten(x[ids])`: appends the rows of one node type.
     #[fusion(default)]
     fn halo_pack(
         acc: FloatTensor<Self>,
@@ -47,7 +47,7 @@ pub trait HaloBackend: Backend {
         if acc.shape()[0] == 0 { rows } else { Self::float_cat(vec![acc, rows], 0) }
     }
 
-    /// The transpose of [`halo_pack`](Self::halo_pack) on `x`: values from `start` on, added to the rows
+    /// The transpose of [`halo_pack`](Self::halo_pack) with respect to `x`: adds the values from `start` on to the rows
     /// `ids` of zeros `[rows, width]`, in the order of `ids`.
     #[fusion(default)]
     fn halo_unpack(
@@ -65,14 +65,14 @@ pub trait HaloBackend: Backend {
         Self::halo_add(zeros, Self::float_reshape(part, Shape::new([ids.len(), width])), ids)
     }
 
-    /// `x[ids]`; there are rows to gather, and they have columns.
+    /// `x[ids]`. `ids` and the feature size are not empty.
     #[fusion(dtype = x, shape = Shape::new([ids.len(), x[1]]))]
     fn halo_gather(x: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
         let dev = x.device();
         Self::float_select(x, 0, index::<Self>(&ids, &dev))
     }
 
-    /// `x` with `rows[i]` added to its row `ids[i]`, in the order of `ids`; there are such rows, and they have columns.
+    /// Adds `rows[i]` to row `ids[i]` of `x`, in the order of `ids`. `ids` and the feature size are not empty.
     #[fusion(dtype = x, shape = x)]
     fn halo_add(
         x: FloatTensor<Self>,
@@ -83,7 +83,7 @@ pub trait HaloBackend: Backend {
         Self::float_select_assign(x, 0, index::<Self>(&ids, &dev), rows, IndexingUpdateOp::Add)
     }
 
-    /// Sends values to their receivers and returns those received. Collective.
+    /// Sends values to their receivers and returns the received values. Collective.
     #[fusion(default)]
     fn halo_swap(
         values: FloatTensor<Self>,
@@ -91,7 +91,10 @@ pub trait HaloBackend: Backend {
         call: HaloCall,
     ) -> FloatTensor<Self> {
         let dev = values.device();
-        Self::float_from_data(travel(&plan, &call, &host::<Self>(values, &plan, &call)), &dev)
+        Self::float_from_data(
+            exchange_rows(&plan, &call, &host::<Self>(values, &plan, &call)),
+            &dev,
+        )
     }
 
     /// `[x ; halo rows of the segment]`.
@@ -103,7 +106,7 @@ pub trait HaloBackend: Backend {
     ) -> FloatTensor<Self> {
         let [n, width] = x.shape().dims();
         if segment.rows == 0 || width == 0 {
-            // No values to add; zero-width rows still need their count.
+            // There are no values, but rows of width 0 still count.
             return if segment.rows == 0 { x } else { empty::<Self>(&x, [n + segment.rows, 0]) };
         }
         let rows = cut::<Self>(halo, segment.start, segment.rows * width);
@@ -112,7 +115,7 @@ pub trait HaloBackend: Backend {
     }
 
     /// [`halo_pack`](Self::halo_pack), [`halo_swap`](Self::halo_swap) and
-    /// [`halo_join`](Self::halo_join) in one, where one node type travels.
+    /// [`halo_join`](Self::halo_join) in one operation, for an exchange of one node type.
     #[fusion(default)]
     fn halo_exchange(
         x: FloatTensor<Self>,
@@ -127,8 +130,8 @@ pub trait HaloBackend: Backend {
         Self::halo_join(x, halo, segment)
     }
 
-    /// The transpose of [`halo_exchange`](Self::halo_exchange): halo rows are sent to the owner rank and added to
-    /// their owner's rows, sender by sender. Collective.
+    /// The transpose of [`halo_exchange`](Self::halo_exchange): sends halo rows to their owner, which adds them to its
+    /// own rows in rank order. Collective.
     #[fusion(default)]
     fn halo_reduce(g: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {
         let t = &plan.types[call.types[0]];
@@ -142,13 +145,13 @@ pub trait HaloBackend: Backend {
             );
             Self::float_reshape(rows, Shape::new([t.num_halo * width]))
         };
-        let home = Self::halo_swap(halo, plan.clone(), call);
+        let received = Self::halo_swap(halo, plan.clone(), call);
         let own = top::<Self>(g, t.num_inner);
         if t.send_ids.is_empty() || width == 0 {
             return own;
         }
-        let home = Self::float_reshape(home, Shape::new([t.send_ids.len(), width]));
-        Self::halo_add(own, home, t.send_ids.clone())
+        let received = Self::float_reshape(received, Shape::new([t.send_ids.len(), width]));
+        Self::halo_add(own, received, t.send_ids.clone())
     }
 }
 
@@ -182,12 +185,11 @@ fn index<B: Backend>(ids: &[u32], device: &B::Device) -> IntTensor<B> {
 }
 
 pub(crate) fn empty<B: Backend>(like: &FloatTensor<B>, shape: impl Into<Shape>) -> FloatTensor<B> {
-    // From data: Burn 0.22.1 fuses `zeros` of no entries with what stands beside it, and then launches nothing of
-    // either.
+    // Created from data: Burn 0.22.1 fuses empty `zeros` with neighbouring operations and then launches none of them.
     B::float_from_data(TensorData::full_dtype(shape.into(), 0.0, like.dtype()), &like.device())
 }
 
-/// `n` values from `start` on, of a 1-D tensor.
+/// The `n` values of a 1-D tensor from `start` on.
 pub(crate) fn cut<B: Backend>(values: FloatTensor<B>, start: usize, n: usize) -> FloatTensor<B> {
     if n == 0 {
         return empty::<B>(&values, [0]);

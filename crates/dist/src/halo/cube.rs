@@ -9,18 +9,18 @@ use burn_gnn_cube::{Resident, RowIndex, gather_rows, scatter_add_rows};
 
 use super::backend::HaloBackend;
 
-/// Rows that plans name, by the number of rows there are, for as long as the plan is there.
-static ROWS: Resident<u32, 1, usize, RowIndex> = Resident::new();
+/// Row indices on the device, by the ids of a plan and the number of rows. They are freed with the plan.
+static INDICES: Resident<u32, 1, usize, RowIndex> = Resident::new();
 
 fn index(ids: &Arc<[u32]>, rows: usize) -> RowIndex {
     let make = || match RowIndex::new(ids, rows) {
         Ok(index) => index,
-        Err(e) => unreachable!("a plan names rows that a rank has: {e}"),
+        Err(e) => unreachable!("rows of a plan are in range: {e}"),
     };
-    ROWS.get_or_insert([ids], rows, make)
+    INDICES.get_or_insert([ids], rows, make)
 }
 
-/// Kernels of `burn-gnn-cube`: Burn's own sum by index goes through all rows once for every column.
+/// Uses the kernels of `burn-gnn-cube`, because Burn's scatter-add reads all rows once for every column.
 impl HaloBackend for CubeBackend {
     fn halo_gather(x: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
         let rows = index(&ids, x.meta.shape()[0]);

@@ -1,4 +1,4 @@
-//! Sends halo features between ranks as bytes.
+//! Encodes halo features as messages of bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,19 +10,19 @@ use half::{bf16, f16};
 use super::routes::HaloPlan;
 use crate::comm::{Failure, unwind};
 
-/// One exchange: its name, which node types travel and how wide their rows are.
+/// One halo exchange: its name, and the node types that are exchanged with their feature sizes.
 #[derive(Clone, Debug)]
 pub struct HaloCall {
     pub(crate) name: Arc<str>,
     pub(crate) types: Arc<[usize]>,
     pub(crate) widths: Arc<[usize]>,
-    /// Halo rows are sent to their owners, instead of owned rows to the ranks that need them.
+    /// Whether halo rows are sent to their owners (backward), instead of own rows to the ranks with a copy.
     pub(crate) reverse: bool,
-    /// The input lives on an autodiff device.
+    /// Whether the input is on an autodiff device.
     pub(crate) autodiff: bool,
-    /// This rank's input is tracked.
+    /// Whether the input of this rank is tracked.
     pub(crate) tracked: bool,
-    /// Set by the exchange: some rank's input is tracked.
+    /// Set by the exchange: whether the input of any rank is tracked.
     pub(crate) any: Arc<AtomicBool>,
 }
 
@@ -38,7 +38,7 @@ impl HaloCall {
             any: Arc::default(),
         }
     }
-    /// The transposed exchange, which carries gradients.
+    /// The transposed exchange, for gradients.
     pub(crate) fn transposed(&self) -> Self {
         let name = format!("{} backward", self.name).into();
         Self {
@@ -50,7 +50,7 @@ impl HaloCall {
             ..self.clone()
         }
     }
-    /// Rows to and from each rank, per travelling type.
+    /// Number of rows to send and to receive for each rank, per exchanged type.
     fn counts<'a>(&self, plan: &'a HaloPlan) -> Vec<(&'a [usize], &'a [usize])> {
         let of = |&t: &usize| {
             let p = &plan.types[t];
@@ -73,9 +73,9 @@ fn tag(dtype: DType) -> Option<u8> {
     })
 }
 
-/// Sends the rows in `flat` (type by type, inside a type by receiver) and returns what came (type by
-/// type, inside a type by sender). Fails by unwinding, since operations cannot return errors.
-pub(crate) fn travel(plan: &HaloPlan, call: &HaloCall, flat: &TensorData) -> TensorData {
+/// Sends the rows in `flat` (type by type, inside a type by receiver) and returns the received rows (type by type, inside
+/// a type by sender). A failure unwinds, since operations of a backend cannot return errors.
+pub(crate) fn exchange_rows(plan: &HaloPlan, call: &HaloCall, flat: &TensorData) -> TensorData {
     let (rank, size, dtype) = (plan.comm.rank(), plan.comm.size(), flat.dtype());
     let fail = |message: String| -> ! {
         unwind(Failure { rank, message: format!("`{}`: {message}", call.name) })
@@ -141,7 +141,7 @@ pub(crate) fn travel(plan: &HaloPlan, call: &HaloCall, flat: &TensorData) -> Ten
     }
 }
 
-/// From messages by sender, each type by type, to rows type by type, each by sender.
+/// Reorders rows from messages by sender, each type by type, to rows type by type, each by sender.
 fn assemble<T: Pod + Element>(
     counts: &[(&[usize], &[usize])],
     call: &HaloCall,
@@ -149,7 +149,7 @@ fn assemble<T: Pod + Element>(
 ) -> TensorData {
     let total: usize =
         counts.iter().enumerate().map(|(t, c)| c.1.iter().sum::<usize>() * call.widths[t]).sum();
-    // A typed buffer, because received bytes have no alignment.
+    // A typed buffer, because received bytes are not aligned.
     let mut rows = vec![T::zeroed(); total];
     let out: &mut [u8] = bytemuck::cast_slice_mut(&mut rows);
     let mut cursors = vec![0; bodies.len()];

@@ -1,4 +1,4 @@
-//! Plans which rank sends which halo features to which rank.
+//! Routes of halo rows: which rows each rank sends to each other rank.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use burn_gnn_graph::of_ntype;
 
 use crate::comm::{Communicator, Failure};
 
-/// What one rank exchanges of one node type.
+/// Rows of one node type that a rank sends and receives in a halo exchange.
 #[derive(Clone, Debug, Default)]
 pub struct TypeHalo {
-    /// Rows this rank owns.
+    /// Number of rows that this rank owns.
     pub num_inner: usize,
-    /// Per rank: own rows that it wants, in the order it expects them. A row may go to several ranks.
+    /// Own rows to send to each rank, in the order that the receiver expects. A row may be sent to several ranks.
     pub send: Vec<Vec<u32>>,
-    /// Per rank: number of rows that come from it. Halo rows are ordered by rank.
+    /// Number of rows to receive from each rank. Halo rows are ordered by rank.
     pub recv: Vec<usize>,
 }
 
-/// One node type inside a [`HaloPlan`].
+/// Routes of one node type in a [`HaloPlan`].
 #[derive(Clone, Debug)]
 pub(crate) struct TypePlan {
     pub(crate) num_inner: usize,
     pub(crate) num_halo: usize,
-    /// Own rows that travel, by receiver.
+    /// Own rows to send, ordered by receiver.
     pub(crate) send_ids: Arc<[u32]>,
     pub(crate) send: Vec<usize>,
     pub(crate) recv: Vec<usize>,
@@ -33,17 +33,17 @@ pub(crate) struct TypePlan {
 }
 
 impl TypePlan {
-    /// Rows of the halo by the rank that owns them.
+    /// Range of the halo rows of each owner rank.
     pub(crate) fn halo_rows(&self) -> impl Iterator<Item = Range<usize>> {
         runs(self.num_inner, &self.recv)
     }
-    /// Own rows that travel, by receiver.
+    /// Own rows to send, by receiver.
     pub(crate) fn rows_to_send(&self) -> impl Iterator<Item = &[u32]> {
         runs(0, &self.send).map(|run| &self.send_ids[run])
     }
 }
 
-/// Consecutive runs of these lengths.
+/// Consecutive ranges of these lengths.
 fn runs(start: usize, lens: &[usize]) -> impl Iterator<Item = Range<usize>> {
     lens.iter().scan(start, |at, &len| {
         let from = std::mem::replace(at, *at + len);
@@ -51,21 +51,21 @@ fn runs(start: usize, lens: &[usize]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The exchange of halo rows of all node types, agreed between ranks once.
+/// The routes of halo rows for all node types, on which all ranks have agreed.
 #[derive(Debug)]
 pub struct HaloPlan {
     pub(crate) comm: Arc<dyn Communicator>,
     pub(crate) types: Vec<TypePlan>,
-    /// Exchanges so far: two of one name are distinguished by their number.
+    /// Number of exchanges so far, which distinguishes exchanges of the same name.
     pub(crate) calls: AtomicU64,
 }
 
 impl HaloPlan {
-    /// Checks what this rank wants to send and receive against all other ranks. Collective.
+    /// Compares the rows that this rank sends and receives with those of all other ranks. Collective.
     ///
     /// # Errors
-    /// A row to send is not owned, lists do not have one entry per rank, or the counts of a sender and
-    /// a receiver differ.
+    /// A row to send is out of range; lists do not have one entry per rank; the number of rows of a sender and its
+    /// receiver differ.
     pub fn new(comm: Arc<dyn Communicator>, types: Vec<TypeHalo>) -> Result<Arc<Self>, Failure> {
         let (rank, size) = (comm.rank(), comm.size());
         let fail = |message: String| Err(Failure { rank, message });
@@ -83,14 +83,14 @@ impl HaloPlan {
                 ));
             }
         }
-        // Every rank learns every table: rows that rank `r` expects of type `t` from rank `p`.
+        // All ranks gather all tables: the number of rows of type `t` that rank `r` expects from rank `p`.
         let wanted: Vec<u64> =
             types.iter().flat_map(|h| h.recv.iter().map(|&n| n as u64)).collect();
         let tables = comm.all_gather("halo plan", bytemuck::cast_slice(&wanted).to_vec())?;
         let tables: Vec<Vec<u64>> =
             tables.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 8 * 8])).collect();
         if let Some(p) = tables.iter().position(|t| t.len() != wanted.len()) {
-            return fail(format!("{} node types here, another number on rank {p}", types.len()));
+            return fail(format!("has {} node types, rank {p} has another number", types.len()));
         }
         let mut plans = Vec::with_capacity(types.len());
         for (t, h) in types.into_iter().enumerate() {
@@ -120,7 +120,7 @@ impl HaloPlan {
     pub fn num_types(&self) -> usize {
         self.types.len()
     }
-    /// Rows this rank owns of a node type.
+    /// Number of rows of a node type that this rank owns.
     ///
     /// # Panics
     /// There is no such type.
@@ -128,7 +128,7 @@ impl HaloPlan {
     pub fn num_inner(&self, ntype: usize) -> usize {
         of_ntype(&self.types, ntype).num_inner
     }
-    /// Rows this rank borrows of a node type.
+    /// Number of halo rows of a node type.
     ///
     /// # Panics
     /// There is no such type.

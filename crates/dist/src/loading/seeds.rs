@@ -4,7 +4,7 @@ use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
 use burn_gnn_sampling::{SeedKind, Seeds};
 
 use crate::error::DistError;
-use crate::exchange::{agree, digest, same};
+use crate::exchange::{agree, digest, require_equal};
 use crate::graph::{DistGraph, Owners, PartitionPolicy};
 use crate::seed_split::SeedSplit;
 
@@ -92,7 +92,7 @@ impl DistGraph {
         let all =
             lists.chain(seeds.times().into_iter().flatten().flatten().map(|&time| time as u64));
         let what = if kind == SeedKind::Edges { "the list of edges" } else { "the list of seeds" };
-        same(&*self.comm, "seeds: digest", what, digest(all).to_le_bytes().to_vec())?;
+        require_equal(&*self.comm, "seeds: digest", what, digest(all).to_le_bytes().to_vec())?;
         Ok(seeds)
     }
     /// Nodes by type-wise id, those of other ranks as [`ELSEWHERE`]. Collective.

@@ -6,23 +6,24 @@ use burn_gnn_graph::{Graph, GraphError};
 
 use crate::error::DistError;
 
-/// Nodes and edges from which progress is drawn.
-const LONG: usize = 1 << 20;
+/// Progress bars are shown for graphs of at least this many nodes and edges.
+const PROGRESS_FROM: usize = 1 << 20;
 
 /// How nodes are assigned to parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionMethod {
-    /// METIS (Karypis and Kumar, SIAM J. Sci. Comput. 1998): few cut edges, balanced parts. Recursive bisection up to 8
-    /// pieces where only the number of nodes is balanced, else k-way. Its numbers have 32 bits: at most 2^31 - 2 nodes
-    /// and as many edges, both directions counted and parallel ones merged.
+    /// METIS (Karypis and Kumar, SIAM J. Sci. Comput. 1998): few cut edges, balanced parts. Up to 8 pieces are made by
+    /// recursive bisection if only the number of nodes is balanced; k-way partitioning makes all others. METIS uses
+    /// 32-bit integers: at most 2^31 - 2 nodes and as many edges, after both directions are counted and parallel edges
+    /// are merged.
     Metis,
-    /// Every node on its own, keyed by seed and original id. Where node types or classes are to be balanced, the nodes
-    /// of each are put into an order drawn from the seed and dealt out in equal shares.
+    /// Each node is assigned independently by a random number keyed by the seed and the node's original id. If node
+    /// types or classes are balanced, the nodes of each class are shuffled by the seed and divided into equal shares.
     Random,
-    /// Linear deterministic greedy (Stanton and Kliot, KDD 2012): nodes come one by one in an order drawn from the
-    /// seed, each goes to the part `p` with the largest `|N(v) ∩ p| · (1 - |p| / capacity)`. Further passes stream the
-    /// nodes again, with the neighbours' parts of the pass before (Nishimura and Ugander, KDD 2013); ten are enough for
-    /// most graphs.
+    /// Linear deterministic greedy (Stanton and Kliot, KDD 2012): nodes are streamed in a random order given by the
+    /// seed. Each is assigned to the part `p` with the largest `|N(v) ∩ p| · (1 - |p| / capacity)`. Further passes
+    /// stream the nodes again and use the neighbours' parts of the previous pass (Nishimura and Ugander, KDD 2013).
+    /// Ten passes are enough for most graphs.
     Ldg {
         /// At least 1.
         passes: usize,
@@ -33,14 +34,14 @@ pub enum PartitionMethod {
         /// At least 1.
         passes: usize,
     },
-    /// By the name of a node type, the part of each of its nodes, by original id; parts may be empty. With several
-    /// trainers per machine it is the trainer, below `num_parts · num_trainers_per_machine`. [`custom`](Self::custom)
-    /// makes it of a list.
+    /// A user-defined assignment: for each node type, by name, the part of every node by original id. Parts may be
+    /// empty. With several trainers per machine, the values are trainers below
+    /// `num_parts · num_trainers_per_machine`. [`custom`](Self::custom) builds it from a list.
     Custom(BTreeMap<String, Vec<u32>>),
 }
 
 impl PartitionMethod {
-    /// [`Custom`](Self::Custom): every node type with the part of each of its nodes.
+    /// Builds a [`Custom`](Self::Custom) assignment from pairs of a node type and the parts of its nodes.
     ///
     /// ```
     /// use burn_gnn_dist::{PartitionConfig, PartitionMethod, partition_graph};
@@ -70,81 +71,87 @@ impl PartitionMethod {
     }
 }
 
-/// What METIS makes small.
+/// What METIS minimises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
-    /// Edges between parts.
+    /// The number of edges between parts.
     #[default]
     Cut,
-    /// Copies of nodes in other parts: what a halo exchange sends. METIS' search for it is the weaker one: where
-    /// communities are strong, [`Cut`](Self::Cut) often ends with fewer copies too; compare the tables.
+    /// The number of copies of nodes in other parts, which is what a halo exchange sends. METIS optimises this
+    /// objective less well than the edge cut. On graphs with strong communities [`Cut`](Self::Cut) often yields fewer
+    /// copies too: compare the tables ([`PartitionedGraph::table`](crate::PartitionedGraph::table)).
     Volume,
 }
 
-/// How long METIS tries.
+/// How much work METIS does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetisEffort {
-    /// METIS' own settings; where cut edges are to be few, nodes alone are balanced and there are at most 8 parts, the
-    /// better of two bisections at each step instead of k-way, with parallel edges counted as one unless more than an
-    /// eighth of the edges are parallel to others.
+    /// METIS' default settings. If the objective is the cut, only nodes are balanced and there are at most 8 parts,
+    /// the graph is bisected recursively: each step keeps the better of two bisections. Parallel edges then count as
+    /// one, unless more than an eighth of the edges are parallel to others.
     #[default]
     Full,
-    /// As DGL calls it: k-way, one initial partition, one iteration of refinement, light edges dropped from coarse
-    /// graphs. Faster, with more cut edges.
+    /// The settings that DGL uses: k-way, one initial partition, one iteration of refinement, light edges dropped from
+    /// coarse graphs. Faster, with more cut edges.
     Fast,
 }
 
 /// Settings of [`partition_graph`](crate::partition_graph).
 ///
-/// What DGL's `return_mapping` returns is always there:
+/// The mappings that DGL returns for `return_mapping` are always available as
 /// [`PartitionedGraph::original_nids`](crate::PartitionedGraph::original_nids) and
 /// [`original_eids`](crate::PartitionedGraph::original_eids).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionConfig {
-    /// Name of the graph and of its metadata file.
+    /// Name of the graph, which is also the name of the metadata file.
     pub graph_name: String,
-    /// Number of parts, at least 1 and, unless empty parts are allowed or the method is custom, at most the number of
-    /// nodes.
+    /// Number of parts, at least 1. It is at most the number of nodes, unless empty parts are allowed or the method is
+    /// custom.
     pub num_parts: usize,
     /// How nodes are assigned.
     pub method: PartitionMethod,
-    /// Depth of the halo. 0: a part holds its nodes and their in-edges, which is all that full-graph training uses; the
-    /// sources that others own are included as endpoints of edges. 1, as in DGL: also the edges from its nodes to
-    /// others. Each hop more: the in-edges of the sources before.
+    /// Depth of the halo.
+    ///
+    /// * 0: a part holds its own nodes and their in-edges, which is all that full-graph training needs. Sources that
+    ///   other parts own are included as endpoints of these edges.
+    /// * 1, as in DGL: a part also holds the edges from its own nodes to nodes of other parts.
+    /// * Each further hop adds the in-edges of the sources that the previous hop reached.
     pub num_hops: usize,
-    /// Same seed, same parts, for any number of threads.
+    /// Seed of all random choices. Equal seeds give equal parts for any number of threads.
     pub seed: u64,
-    /// Whether every node type is spread evenly (up to 15 classes of nodes; smaller ones are balanced together): no part
-    /// has more of a class than 1.05 times the mean or the mean rounded up. With any method but a custom assignment no
-    /// part is empty where there are at least as many nodes. With several trainers both hold for each trainer's nodes.
-    /// `None`: METIS, LDG and Fennel do it, `Random` gives every part the same expected number of nodes. Not with a
-    /// custom assignment.
+    /// Whether every node type is spread evenly over parts: no part has more nodes of a class than 1.05 times the mean,
+    /// or the mean rounded up. Up to 15 classes are balanced separately; all smaller classes are balanced as one.
+    /// Unless the assignment is custom, no part is empty if there are at least as many nodes as parts. With several
+    /// trainers per part, both bounds hold for the nodes of each trainer.
+    ///
+    /// `None` means yes for METIS, LDG and Fennel; `Random` then gives every part the same expected number of nodes.
+    /// A custom assignment does not support this option.
     pub balance_ntypes: Option<bool>,
-    /// The classes of nodes of a type, by original id, are each spread evenly: training nodes and others, for example.
-    /// Not with a custom assignment.
+    /// Classes of nodes, by node type and original id, each of which is spread evenly over parts, for example training
+    /// nodes and all others. A custom assignment does not support this option.
     pub balance_classes: BTreeMap<String, Vec<u32>>,
-    /// METIS, LDG, Fennel only: no part has over 5 % more in-edges than the mean where single nodes allow it, at some
-    /// price in cut edges.
+    /// METIS, LDG and Fennel only: bounds the in-edges of a part by 1.05 times the mean, unless single nodes have too
+    /// many. More edges are cut.
     pub balance_edges: bool,
-    /// METIS only: what is minimized.
+    /// METIS only: what is minimised.
     pub objective: Objective,
-    /// METIS only: how long it tries.
+    /// METIS only: how much work it does.
     pub effort: MetisEffort,
     /// Whether nodes and edges are renumbered part by part. If not, ids stay those of the input graph, and the files
-    /// `node_map.npy` and `edge_map.npy` say who owns what.
+    /// `node_map.npy` and `edge_map.npy` store the owner of each id.
     pub reshuffle: bool,
-    /// Trainers that share a part, each with nodes of its own (`trainer_id`): the graph is cut into `num_parts` times
-    /// as many pieces, of which consecutive ones make a part.
+    /// Number of trainers that share a part. Each trains on a disjoint set of its nodes (`trainer_id`). The graph is
+    /// divided into `num_parts · num_trainers_per_machine` pieces, and consecutive pieces form a part.
     pub num_trainers_per_machine: usize,
-    /// Whether there may be more parts than nodes; some are empty then.
+    /// Whether more parts than nodes are allowed. Some parts are then empty.
     pub allow_empty_parts: bool,
-    /// Whether long work draws its progress (on a terminal): assigning the nodes of large graphs, and writing parts.
+    /// Whether a terminal shows a progress bar while the nodes of a large graph are assigned and parts are written.
     pub progress: bool,
 }
 
 impl PartitionConfig {
-    /// METIS with a halo of one hop, node types balanced, ids reshuffled, seed 0. An option that the method cannot
-    /// follow is an error of [`partition_graph`](crate::partition_graph).
+    /// Defaults: METIS, a halo of one hop, balanced node types, renumbered ids, seed 0. Options that the method does
+    /// not support are an error of [`partition_graph`](crate::partition_graph).
     pub fn new(graph_name: impl Into<String>, num_parts: usize) -> Self {
         Self {
             graph_name: graph_name.into(),
@@ -163,105 +170,105 @@ impl PartitionConfig {
             progress: true,
         }
     }
-    /// Another method.
+    /// Sets the method.
     #[must_use]
     pub fn with_method(mut self, method: PartitionMethod) -> Self {
         self.method = method;
         self
     }
-    /// Another seed.
+    /// Sets the seed.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
-    /// Another depth of the halo.
+    /// Sets the depth of the halo.
     #[must_use]
     pub fn with_num_hops(mut self, num_hops: usize) -> Self {
         self.num_hops = num_hops;
         self
     }
-    /// Whether every node type is spread evenly.
+    /// Sets whether every node type is spread evenly.
     #[must_use]
     pub fn with_balance_ntypes(mut self, balance_ntypes: bool) -> Self {
         self.balance_ntypes = Some(balance_ntypes);
         self
     }
-    /// The class of each node of a type, by original id; each is spread evenly.
+    /// Sets the class of each node of a type, by original id. Each class is spread evenly.
     #[must_use]
     pub fn with_balance_classes(mut self, ntype: impl Into<String>, classes: Vec<u32>) -> Self {
         self.balance_classes.insert(ntype.into(), classes);
         self
     }
-    /// Spreads the nodes of a type where `mask` is true evenly, and those where it is not: the training nodes.
+    /// Spreads the nodes of a type whose `mask` is true, such as the training nodes, and the remaining nodes evenly.
     #[must_use]
     pub fn with_balance_mask(self, ntype: impl Into<String>, mask: &[bool]) -> Self {
         self.with_balance_classes(ntype, mask.iter().map(|&m| u32::from(m)).collect())
     }
-    /// Whether in-edges are spread evenly too.
+    /// Sets whether in-edges are spread evenly too.
     #[must_use]
     pub fn with_balance_edges(mut self, balance_edges: bool) -> Self {
         self.balance_edges = balance_edges;
         self
     }
-    /// What METIS makes small.
+    /// Sets what METIS minimises.
     #[must_use]
     pub fn with_objective(mut self, objective: Objective) -> Self {
         self.objective = objective;
         self
     }
-    /// How long METIS tries.
+    /// Sets how much work METIS does.
     #[must_use]
     pub fn with_effort(mut self, effort: MetisEffort) -> Self {
         self.effort = effort;
         self
     }
-    /// Whether nodes and edges are renumbered part by part.
+    /// Sets whether nodes and edges are renumbered part by part.
     #[must_use]
     pub fn with_reshuffle(mut self, reshuffle: bool) -> Self {
         self.reshuffle = reshuffle;
         self
     }
-    /// Trainers that share a part.
+    /// Sets the number of trainers that share a part.
     #[must_use]
     pub fn with_num_trainers_per_machine(mut self, trainers: usize) -> Self {
         self.num_trainers_per_machine = trainers;
         self
     }
-    /// Whether there may be more parts than nodes.
+    /// Sets whether more parts than nodes are allowed.
     #[must_use]
     pub fn with_empty_parts(mut self, allow: bool) -> Self {
         self.allow_empty_parts = allow;
         self
     }
 
-    /// With or without progress.
+    /// Sets whether progress bars are shown.
     #[must_use]
     pub fn with_progress(mut self, progress: bool) -> Self {
         self.progress = progress;
         self
     }
 
-    /// Whether work over so many nodes and edges draws its progress.
-    pub(crate) fn draws(&self, things: usize) -> bool {
-        self.progress && things >= LONG
+    /// Whether work over `items` nodes and edges shows a progress bar.
+    pub(crate) fn draws(&self, items: usize) -> bool {
+        self.progress && items >= PROGRESS_FROM
     }
 
-    /// Whether node types are balanced where the method balances at all.
+    /// Whether node types are balanced, if the method supports balancing.
     pub(crate) fn balances_ntypes(&self) -> bool {
         self.balance_ntypes.unwrap_or(!matches!(self.method, PartitionMethod::Random))
     }
 
-    /// Pieces the graph is cut into: trainers of all parts.
+    /// Number of pieces that the graph is divided into: the trainers of all parts.
     pub(crate) fn pieces(&self) -> usize {
         self.num_parts * self.num_trainers_per_machine
     }
 
-    /// Refuses more parts than memory has counters for, before a part of them is made.
+    /// Returns an error before any table is allocated if the tables of all parts do not fit into memory.
     pub(crate) fn check_memory(&self, graph: &Graph) -> Result<(), DistError> {
         let (ntypes, etypes) =
             (graph.schema().ntypes().len() as u128, graph.schema().etypes().len() as u128);
-        // Counts, numberings and lists of crossing edges, as they are with empty parts.
+        // The size of counts, numberings and lists of cross-part edges if all parts are empty.
         let bytes = self.num_parts as u128 * (64 + 40 * ntypes + 88 * etypes);
         let fits = usize::try_from(bytes)
             .is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
@@ -269,7 +276,7 @@ impl PartitionConfig {
             return Ok(());
         }
         let (what, remedy) =
-            (format!("`num_parts`: the tables of {} parts", self.num_parts), "ask for fewer parts");
+            (format!("`num_parts`: the tables of {} parts", self.num_parts), "use fewer parts");
         Err(GraphError::OutOfMemory { what, bytes, remedy }.into())
     }
 
@@ -285,7 +292,7 @@ impl PartitionConfig {
         {
             return bad(
                 "graph_name",
-                "a name that can be a file's: not empty, no leading dot, no `/`, `\\`, `:`",
+                "a valid file name: not empty, without a leading dot, `/`, `\\` or `:`",
                 format!("{name:?}"),
             );
         }
@@ -326,7 +333,7 @@ impl PartitionConfig {
         Ok(())
     }
 
-    /// Refuses options that the method would ignore.
+    /// Returns an error for options that the method would ignore.
     fn check_options(&self) -> Result<(), DistError> {
         let (is_metis, is_custom) = (
             matches!(self.method, PartitionMethod::Metis),

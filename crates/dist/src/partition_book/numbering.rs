@@ -10,7 +10,7 @@ use crate::error::DistError;
 /// Ids of one type part by part, inside a part in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ByPart {
-    /// Id at each place.
+    /// Id at each position.
     pub(crate) ids: Vec<u32>,
     /// Number of ids per part.
     pub(crate) counts: Vec<u64>,
@@ -49,9 +49,9 @@ impl ByPart {
     }
 
     /// Place of each id.
-    pub(crate) fn places(&self) -> Vec<u32> {
+    pub(crate) fn positions(&self) -> Vec<u32> {
         let mut out = vec![0; self.ids.len()];
-        self.ids.iter().zip(0..).for_each(|(&id, place)| out[id as usize] = place);
+        self.ids.iter().zip(0..).for_each(|(&id, position)| out[id as usize] = position);
         out
     }
 }
@@ -61,28 +61,28 @@ impl ByPart {
 struct Kept {
     /// Global id at which each type begins, and the total.
     offsets: Vec<u64>,
-    /// Per type: id at each place, and place of each id.
+    /// Per type: id at each position, and position of each id.
     ids: Vec<Vec<u32>>,
-    places: Vec<Vec<u32>>,
+    positions: Vec<Vec<u32>>,
 }
 
-/// Ids of one type that kept their values, and their places.
+/// Ids of one type that kept their values, and their positions.
 #[derive(Clone, Copy)]
 pub(crate) struct KeptIds<'a> {
-    /// Id at each place.
+    /// Id at each position.
     pub(crate) ids: &'a [u32],
     /// Place of each id.
-    pub(crate) places: &'a [u32],
+    pub(crate) positions: &'a [u32],
 }
 
-/// Nodes (or edges) have *places*: type by type, inside a type part by part. Where ids were reshuffled a type-wise id
-/// is its place, and global ids run part by part, inside a part type by type. Where ids were kept, type-wise ids are
+/// Nodes (or edges) have *positions*: type by type, inside a type part by part. Where ids were reshuffled a type-wise id
+/// is its position, and global ids run part by part, inside a part type by type. Where ids were kept, type-wise ids are
 /// those of the input and global ids run type by type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbering {
     what: &'static str,
     num_types: usize,
-    /// Per type, `num_parts + 1` places: part `p` owns `starts[t][p]..starts[t][p + 1]`.
+    /// Per type, `num_parts + 1` positions: part `p` owns `starts[t][p]..starts[t][p + 1]`.
     starts: Vec<Vec<u64>>,
     /// Sum over types and parts before each (part, type), part by part, and the total.
     begins: Vec<u64>,
@@ -116,21 +116,21 @@ impl Numbering {
     /// The numbering that keeps ids; `parts` has the ids of each type by part.
     pub(crate) fn kept(what: &'static str, num_parts: usize, parts: Vec<ByPart>) -> Option<Self> {
         let counts: Vec<Vec<u64>> = parts.iter().map(|p| p.counts.clone()).collect();
-        let places = parts.iter().map(ByPart::places).collect();
+        let positions = parts.iter().map(ByPart::positions).collect();
         let mut offsets = vec![0u64];
         for p in &parts {
             offsets.push(offsets.last()? + p.ids.len() as u64);
         }
-        let kept = Kept { offsets, ids: parts.into_iter().map(|p| p.ids).collect(), places };
+        let kept = Kept { offsets, ids: parts.into_iter().map(|p| p.ids).collect(), positions };
         Some(Self { kept: Some(kept), ..Self::ranges(what, num_parts, &counts)? })
     }
     pub(crate) fn is_kept(&self) -> bool {
         self.kept.is_some()
     }
-    /// Ids and places of a type, if ids were kept; otherwise an id is its place.
+    /// Ids and positions of a type, if ids were kept; otherwise an id is its position.
     #[inline]
     pub(crate) fn kept_ids(&self, ty: usize) -> Option<KeptIds<'_>> {
-        self.kept.as_ref().map(|k| KeptIds { ids: &k.ids[ty], places: &k.places[ty] })
+        self.kept.as_ref().map(|k| KeptIds { ids: &k.ids[ty], positions: &k.positions[ty] })
     }
     pub(crate) fn num_types(&self) -> usize {
         self.num_types
@@ -144,7 +144,7 @@ impl Numbering {
     fn out_of_range(&self, of: &str, id: u64, bound: u64) -> DistError {
         DistError::OutOfRange { what: format!("{} {of}", self.what), id, bound }
     }
-    /// Per type, the first place of each part, and the number of places.
+    /// Per type, the first position of each part, and the number of positions.
     pub(crate) fn starts_of_parts(&self) -> &[Vec<u64>] {
         &self.starts
     }
@@ -166,61 +166,61 @@ impl Numbering {
         Ok(self.starts(ty)?[self.num_parts()])
     }
     /// Places of a type that a part owns.
-    pub(crate) fn places(&self, part: usize, ty: usize) -> Result<Range<u64>, DistError> {
+    pub(crate) fn positions(&self, part: usize, ty: usize) -> Result<Range<u64>, DistError> {
         let starts = self.starts(ty)?;
         self.check_part(part)?;
         Ok(starts[part]..starts[part + 1])
     }
     /// Number of ids of a type that a part owns.
     pub(crate) fn inner(&self, part: usize, ty: usize) -> Result<u64, DistError> {
-        self.places(part, ty).map(|r| r.end - r.start)
+        self.positions(part, ty).map(|r| r.end - r.start)
     }
     /// Number of ids that a part owns. The part is in range.
     pub(crate) fn part_total(&self, part: usize) -> u64 {
         self.begins[(part + 1) * self.num_types] - self.begins[part * self.num_types]
     }
-    pub(crate) fn place(&self, id: TypedId) -> Result<u64, DistError> {
+    pub(crate) fn position(&self, id: TypedId) -> Result<u64, DistError> {
         let count = self.count(id.ty)?;
         if id.id >= count {
             return Err(self.out_of_range("id", id.id, count));
         }
-        Ok(self.kept.as_ref().map_or(id.id, |k| u64::from(k.places[id.ty][id.id as usize])))
+        Ok(self.kept.as_ref().map_or(id.id, |k| u64::from(k.positions[id.ty][id.id as usize])))
     }
-    pub(crate) fn owner_of_place(&self, ty: usize, place: u64) -> usize {
-        self.starts[ty].partition_point(|&s| s <= place) - 1
+    pub(crate) fn owner_of_position(&self, ty: usize, position: u64) -> usize {
+        self.starts[ty].partition_point(|&s| s <= position) - 1
     }
     pub(crate) fn owner(&self, id: TypedId) -> Result<usize, DistError> {
-        let place = self.place(id)?;
-        Ok(self.owner_of_place(id.ty, place))
+        let position = self.position(id)?;
+        Ok(self.owner_of_position(id.ty, position))
     }
     /// Type-wise ids of a type that a part owns, if they are one range.
     pub(crate) fn range(&self, part: usize, ty: usize) -> Result<Range<u64>, DistError> {
-        let places = self.places(part, ty)?;
+        let positions = self.positions(part, ty)?;
         if self.kept.is_some() {
             return Err(DistError::KeptIds { what: self.what.into(), part });
         }
-        Ok(places)
+        Ok(positions)
     }
     /// Type-wise ids of a type that a part owns, ascending.
     pub(crate) fn ids(&self, part: usize, ty: usize) -> Result<Vec<u64>, DistError> {
-        let places = self.places(part, ty)?;
+        let positions = self.positions(part, ty)?;
         Ok(match &self.kept {
-            None => places.collect(),
-            Some(k) => k.ids[ty][places.start as usize..places.end as usize]
+            None => positions.collect(),
+            Some(k) => k.ids[ty][positions.start as usize..positions.end as usize]
                 .iter()
                 .map(|&i| u64::from(i))
                 .collect(),
         })
     }
     pub(crate) fn to_global(&self, id: TypedId) -> Result<HomoId, DistError> {
-        let place = self.place(id)?;
-        Ok(self.global_id(self.owner_of_place(id.ty, place), id.ty, place))
+        let position = self.position(id)?;
+        Ok(self.global_id(self.owner_of_position(id.ty, position), id.ty, position))
     }
-    /// Global id of a place of a part; both are in range.
-    pub(crate) fn global_id(&self, part: usize, ty: usize, place: u64) -> HomoId {
+    /// Global id of a position of a part; both are in range.
+    pub(crate) fn global_id(&self, part: usize, ty: usize, position: u64) -> HomoId {
         HomoId(match &self.kept {
-            None => self.begins[part * self.num_types + ty] + (place - self.starts[ty][part]),
-            Some(k) => k.offsets[ty] + u64::from(k.ids[ty][place as usize]),
+            None => self.begins[part * self.num_types + ty] + (position - self.starts[ty][part]),
+            Some(k) => k.offsets[ty] + u64::from(k.ids[ty][position as usize]),
         })
     }
     /// Owner, type and type-wise id.
@@ -240,17 +240,20 @@ impl Numbering {
             Some(k) => {
                 let ty = last(&k.offsets);
                 let id = id.0 - k.offsets[ty];
-                (self.owner_of_place(ty, u64::from(k.places[ty][id as usize])), TypedId { ty, id })
+                (
+                    self.owner_of_position(ty, u64::from(k.positions[ty][id as usize])),
+                    TypedId { ty, id },
+                )
             }
         })
     }
     pub(crate) fn to_local(&self, id: TypedId, part: usize) -> Result<u64, DistError> {
-        let (own, place) = (self.places(part, id.ty)?, self.place(id)?);
-        if !own.contains(&place) {
-            let owner = self.owner_of_place(id.ty, place);
+        let (own, position) = (self.positions(part, id.ty)?, self.position(id)?);
+        if !own.contains(&position) {
+            let owner = self.owner_of_position(id.ty, position);
             return Err(DistError::NotOwned { what: self.what.into(), id: id.id, part, owner });
         }
-        Ok(place - own.start)
+        Ok(position - own.start)
     }
     pub(crate) fn local_to_typewise(
         &self,
@@ -258,18 +261,19 @@ impl Numbering {
         local: u64,
         part: usize,
     ) -> Result<u64, DistError> {
-        let own = self.places(part, ty)?;
+        let own = self.positions(part, ty)?;
         let count = own.end - own.start;
         if local >= count {
             return Err(self.out_of_range("local id", local, count));
         }
-        let place = own.start + local;
-        Ok(self.kept.as_ref().map_or(place, |k| u64::from(k.ids[ty][place as usize])))
+        let position = own.start + local;
+        Ok(self.kept.as_ref().map_or(position, |k| u64::from(k.ids[ty][position as usize])))
     }
     /// Global ids of what a part owns, ascending. The part is in range.
     pub(crate) fn global_ids(&self, part: usize) -> impl Iterator<Item = u64> + '_ {
-        let places = move |t: usize| self.starts[t][part]..self.starts[t][part + 1];
-        (0..self.num_types).flat_map(move |t| places(t).map(move |i| self.global_id(part, t, i).0))
+        let positions = move |t: usize| self.starts[t][part]..self.starts[t][part + 1];
+        (0..self.num_types)
+            .flat_map(move |t| positions(t).map(move |i| self.global_id(part, t, i).0))
     }
     /// `[begin, end)` in the global numbering, per part, for the metadata file; of reshuffled ids.
     pub(crate) fn global_ranges(&self, ty: usize) -> Vec<[u64; 2]> {

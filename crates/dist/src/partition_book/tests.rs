@@ -165,7 +165,10 @@ fn by_part_is_stable_for_any_number_of_threads() {
             .all(|(p, c)| c.is_sorted() && c.iter().all(|&i| owner(i as usize) == p as u32))
     );
     assert!(
-        one.places().iter().enumerate().all(|(id, &place)| one.ids[place as usize] == id as u32)
+        one.positions()
+            .iter()
+            .enumerate()
+            .all(|(id, &position)| one.ids[position as usize] == id as u32)
     );
 }
 

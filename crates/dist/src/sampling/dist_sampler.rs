@@ -44,15 +44,15 @@ use crate::loading::{ELSEWHERE, RankSampler, in_order};
 /// relation with times keeps 16 bytes for each out-edge of own nodes.
 #[derive(Clone, Debug)]
 pub struct DistSampler {
-    graph: DistGraph,
+    pub(super) graph: DistGraph,
     /// Whether draws follow degrees, which count later edges.
-    by_degree: bool,
-    disjoint: bool,
+    pub(super) by_degree: bool,
+    pub(super) disjoint: bool,
     /// Per edge type with times.
-    out_edges: Vec<Option<Arc<OutEdges>>>,
+    pub(super) out_edges: Vec<Option<Arc<OutEdges>>>,
     /// All hops, of which the owner's are cut.
     pub(crate) whole: NeighborSampler,
-    hops: Arc<Vec<NeighborSampler>>,
+    pub(super) hops: Arc<Vec<NeighborSampler>>,
 }
 
 impl DistSampler {

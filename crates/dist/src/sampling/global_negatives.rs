@@ -6,7 +6,7 @@ use burn_gnn_sampling::{NegativeSampler, Negatives, SampleKey};
 
 use crate::comm::Communicator;
 use crate::error::DistError;
-use crate::exchange::{Pack, Unpack, agree, ask};
+use crate::exchange::{Pack, Unpack, agree, round_trip};
 use crate::graph::DistGraph;
 
 /// Draws what [`NegativeSampler::global`] draws on one machine, each pair by its position in the batch of all ranks.
@@ -26,7 +26,7 @@ pub(super) struct GlobalNegatives {
 
 /// A pair that is not decided yet.
 struct Open<'a> {
-    /// Its place in the result.
+    /// Its position in the result.
     at: usize,
     time: i64,
     draws: Draws<'a>,
@@ -116,7 +116,7 @@ impl GlobalNegatives {
             }
             let has_edge =
                 |u: u32, v: u32, time: i64| Some(u32::from(self.own.has_edge(u, v, Some(time))));
-            let has_edge = self.ask(g, "negatives: edges", &asked, has_edge)?;
+            let has_edge = self.query_owners(g, "negatives: edges", &asked, has_edge)?;
             let mut answers = has_edge.iter().zip(asked.src.iter().zip(&asked.numbers));
             open.retain(|o| {
                 let Some((0, (&u, &v))) = answers.next() else { return true };
@@ -135,7 +135,7 @@ impl GlobalNegatives {
         out: &mut Negatives,
     ) -> Result<(), DistError> {
         let (n, m) = self.totals(g);
-        let (mut asked, mut places) = (Queries::default(), vec![]);
+        let (mut asked, mut positions) = (Queries::default(), vec![]);
         let mut open = open;
         open.sort_by_key(|o| o.time);
         let mut rest = open.into_iter().peekable();
@@ -151,19 +151,19 @@ impl GlobalNegatives {
                 match self.free.as_ref().or(of_time.as_ref()).filter(|free| free.total() > 0) {
                     None => put(out, o.at, o.draws.pair(n, m), false),
                     Some(free) => {
-                        let (u, place) = free.find(o.draws.below_wide(free.total()));
-                        asked.push(u, place, o.time);
-                        places.push(o.at);
+                        let (u, position) = free.find(o.draws.below_wide(free.total()));
+                        asked.push(u, position, o.time);
+                        positions.push(o.at);
                     }
                 }
             }
         }
-        let free = |u: u32, place: u32, time: i64| {
-            let is_one = u64::from(place) < self.own.num_free(u, Some(time));
-            is_one.then(|| self.own.free(u, place, Some(time)))
+        let free = |u: u32, position: u32, time: i64| {
+            let is_one = u64::from(position) < self.own.num_free(u, Some(time));
+            is_one.then(|| self.own.free(u, position, Some(time)))
         };
-        let dst = self.ask(g, "negatives: pairs without an edge", &asked, free)?;
-        for ((at, u), v) in places.into_iter().zip(asked.src).zip(dst) {
+        let dst = self.query_owners(g, "negatives: pairs without an edge", &asked, free)?;
+        for ((at, u), v) in positions.into_iter().zip(asked.src).zip(dst) {
             put(out, at, (u, v), true);
         }
         Ok(())
@@ -188,7 +188,7 @@ impl GlobalNegatives {
             Ok(out)
         };
         let names = ["pairs without an edge: times", "pairs without an edge"];
-        let answers = ask(comm, names, Ok(requests), answer)?;
+        let answers = round_trip(comm, names, Ok(requests), answer)?;
         if times.is_empty() {
             return Ok(vec![]);
         }
@@ -197,7 +197,8 @@ impl GlobalNegatives {
             let src = answer.list::<u32>()?;
             for counts in &mut counts {
                 for (&u, count) in src.iter().zip(answer.list_of::<u32>(src.len())?) {
-                    *counts.get_mut(u as usize).ok_or_else(|| answer.broken())? = u64::from(count);
+                    *counts.get_mut(u as usize).ok_or_else(|| answer.malformed())? =
+                        u64::from(count);
                 }
             }
         }
@@ -206,7 +207,7 @@ impl GlobalNegatives {
 
     /// What the owner of each source answers for it, the number and the time; none is a question that makes no sense.
     /// Collective.
-    fn ask(
+    fn query_owners(
         &self,
         g: &DistGraph,
         name: &str,
@@ -231,10 +232,10 @@ impl GlobalNegatives {
                 if u64::from(u) < num_src { answer(u, number, time) } else { None }
             };
             let answers: Option<Vec<u32>> = src.iter().zip(&numbers).zip(&times).map(of).collect();
-            Ok(Pack::default().with(&answers.ok_or_else(|| request.broken())?))
+            Ok(Pack::default().with(&answers.ok_or_else(|| request.malformed())?))
         };
         let questions = format!("{name}: questions");
-        let replies = ask(comm, [&questions, name], Ok(requests.collect()), reply)?;
+        let replies = round_trip(comm, [&questions, name], Ok(requests.collect()), reply)?;
         let mut lists = Vec::with_capacity(comm.size());
         for (mut reply, asked) in replies.into_iter().zip(&asked) {
             lists.push(reply.list_of::<u32>(asked.src.len())?.into_iter());

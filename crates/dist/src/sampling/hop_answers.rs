@@ -85,7 +85,7 @@ impl DistSampler {
             trees.times =
                 if kind.timed { Some(request.list_of::<i64>(trees.root_ids.len())?) } else { None };
             if trees.of_seeds.iter().flatten().any(|&tree| tree as usize >= trees.root_ids.len()) {
-                return Err(request.broken().into());
+                return Err(request.malformed().into());
             }
             if hop == 0 {
                 // Roots are asked for themselves.
@@ -110,7 +110,7 @@ impl DistSampler {
             let src = block.src_nodes(t);
             if block.dst_nodes(t).len() != dst {
                 // A node asked for twice has one row.
-                return Err(request.broken().into());
+                return Err(request.malformed().into());
             }
             out.list(&src[dst..].iter().map(|&v| inner.typewise(t, v)).collect::<Vec<_>>());
             let given = if facts.all { src } else { &src[dst..] };

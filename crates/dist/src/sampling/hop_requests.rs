@@ -14,7 +14,7 @@ use super::dist_sampler::DistSampler;
 use super::hop_answers::{Degrees, Facts, Kind, degrees_of, joins_two};
 use crate::comm::Failure;
 use crate::error::DistError;
-use crate::exchange::{Pack, Unpack, agree, ask};
+use crate::exchange::{Pack, Unpack, agree, round_trip};
 
 /// No row has this number.
 const NONE: u32 = u32::MAX;
@@ -188,10 +188,10 @@ impl DistSampler {
         let mut out = ByOwner { owner: vec![vec![]; types], here: empty(), there: empty() };
         for (t, ids) in nodes.ids.iter().enumerate() {
             for (row, &id) in (0u32..).zip(ids) {
-                let (p, place) = self.graph.inner.nodes.locate(t, id);
+                let (p, position) = self.graph.inner.nodes.locate(t, id);
                 out.owner[t].push(p as u32);
                 out.here[p][t].push(row);
-                out.there[p][t].push(place);
+                out.there[p][t].push(position);
             }
         }
         out
@@ -203,14 +203,14 @@ impl DistSampler {
         let ByOwner { here, there, .. } = self.by_owner(nodes);
         let pack = |(here, there): (&Vec<Vec<u32>>, &Vec<Vec<u32>>)| {
             let mut p = Pack::default();
-            for (t, (rows, places)) in here.iter().zip(there).enumerate() {
-                p.list(places);
+            for (t, (rows, positions)) in here.iter().zip(there).enumerate() {
+                p.list(positions);
                 p.list(&rows.iter().map(|&row| nodes.time(t, row)).collect::<Vec<i64>>());
             }
             p
         };
         let requests = Ok(here.iter().zip(&there).map(pack).collect());
-        let answers = ask(comm, ["degrees: nodes", "degrees"], requests, |request| {
+        let answers = round_trip(comm, ["degrees: nodes", "degrees"], requests, |request| {
             self.serve_degrees(request)
         })?;
         for (mut answer, here) in answers.into_iter().zip(&here) {
@@ -239,8 +239,8 @@ impl DistSampler {
         let ByOwner { owner, here, there } = self.by_owner(nodes);
         let pack = |(here, there): (&Vec<Vec<u32>>, &Vec<Vec<u32>>)| {
             let mut p = Pack::default();
-            for (t, (rows, places)) in here.iter().zip(there).enumerate() {
-                p.list(places);
+            for (t, (rows, positions)) in here.iter().zip(there).enumerate() {
+                p.list(positions);
                 if let Some(trees) = &nodes.trees {
                     p.list(
                         &rows.iter().map(|&row| trees.of_rows[t][row as usize]).collect::<Vec<_>>(),
@@ -258,7 +258,7 @@ impl DistSampler {
             p
         };
         let requests = Ok(here.iter().zip(&there).map(pack).collect());
-        let answers = ask(comm, ["neighbours: nodes", "neighbours"], requests, |request| {
+        let answers = round_trip(comm, ["neighbours: nodes", "neighbours"], requests, |request| {
             self.serve(hop, request, kind, excluded, key)
         })?;
 
@@ -330,7 +330,7 @@ impl DistSampler {
         for (t, mut rows) in here.into_iter().enumerate() {
             let ids = answer.list::<u64>()?;
             if ids.iter().any(|&id| id >= self.graph.inner.nodes.total(t)) {
-                return Err(answer.broken());
+                return Err(answer.malformed());
             }
             let (dst, count) = (rows.len(), ids.len() + if all { rows.len() } else { 0 });
             let originals = answer.list_of::<u64>(count)?;
@@ -374,7 +374,7 @@ impl DistSampler {
                 answer.list_of::<u64>(total)?,
             );
             if src.iter().any(|&u| u as usize >= given[s].rows.len()) {
-                return Err(answer.broken());
+                return Err(answer.malformed());
             }
             Ok(Found {
                 counts: counts.into_iter(),

@@ -14,7 +14,7 @@ use super::dist_sampler::DistSampler;
 use super::global_negatives::GlobalNegatives;
 use crate::comm::Communicator;
 use crate::error::DistError;
-use crate::exchange::{Pack, Unpack, agree, ask};
+use crate::exchange::{Pack, Unpack, agree, round_trip};
 use crate::graph::{DistGraph, PartitionPolicy};
 use crate::loading::{RankSampler, in_order};
 
@@ -359,7 +359,8 @@ impl DistLinkSampler {
             let is_strict: Vec<u8> = drawn.is_strict.iter().map(|&b| u8::from(b)).collect();
             Ok(Pack::default().with(&drawn.dst).with(&is_strict))
         };
-        let answers = ask(comm, ["negatives: pairs", "negatives"], Ok(requests.collect()), answer)?;
+        let answers =
+            round_trip(comm, ["negatives: pairs", "negatives"], Ok(requests.collect()), answer)?;
         let mut drawn = Vec::with_capacity(comm.size());
         for (mut answer, asked) in answers.into_iter().zip(&asked) {
             let dst = answer.list_of::<u32>(asked.0.len() * k)?.into_iter();
@@ -600,7 +601,7 @@ pub(super) fn sample_links(
         }
     }
     let batch = sampler.grow(&seeds, times.as_deref(), &excluded, key)?;
-    let row = |(t, start): (usize, usize), place: usize| batch.mini.seeds[t][start + place];
+    let row = |(t, start): (usize, usize), position: usize| batch.mini.seeds[t][start + position];
     let links = placed.into_iter().map(|(edges, [s, d], pairs, is_strict)| {
         let rows = |pairs: &[[usize; 2]]| LinkRows {
             src: pairs.iter().map(|p| row(s, p[0])).collect(),

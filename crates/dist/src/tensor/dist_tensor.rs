@@ -8,7 +8,7 @@ use burn::tensor::{DType, Tensor, TensorData};
 
 use crate::element::DistElement;
 use crate::error::DistError;
-use crate::exchange::{agree, digest, same};
+use crate::exchange::{agree, digest, require_equal};
 use crate::graph::{
     ChangingRows, Counters, DistGraph, OwnRows, Owners, PartitionPolicy, Wanted, fetch_one,
 };
@@ -36,18 +36,18 @@ use crate::shard::{Shard, ShardReader, ShardWriter};
 /// ```
 #[derive(Clone)]
 pub struct DistTensor<E: DistElement> {
-    graph: DistGraph,
-    store: Arc<Store<E>>,
+    pub(super) graph: DistGraph,
+    pub(super) store: Arc<Store<E>>,
 }
 
 #[derive(Debug)]
-struct Store<E> {
-    name: String,
-    policy: PartitionPolicy,
+pub(super) struct Store<E> {
+    pub(super) name: String,
+    pub(super) policy: PartitionPolicy,
     /// Of one row.
-    shape: Vec<usize>,
-    width: usize,
-    rows: RwLock<Vec<E>>,
+    pub(super) shape: Vec<usize>,
+    pub(super) width: usize,
+    pub(super) rows: RwLock<Vec<E>>,
 }
 
 impl<E: DistElement> fmt::Debug for DistTensor<E> {
@@ -85,7 +85,7 @@ impl<E: DistElement> DistTensor<E> {
         let what = format!("{name}/{}/{:?}/{shape:?}", graph.policy_name(policy), E::DTYPE);
         let found = graph.inner.registry.find(name);
         let tag = digest(what.bytes().map(u64::from).chain([u64::from(found.is_some())]));
-        same(
+        require_equal(
             &*graph.comm,
             "tensor",
             "name, element type, shape, policy and age of a tensor",
@@ -123,7 +123,7 @@ impl<E: DistElement> DistTensor<E> {
             rows: RwLock::new(rows),
         });
         let kept: Arc<dyn Any + Send + Sync> = store.clone();
-        graph.inner.registry.keep(name, &kept, false);
+        graph.inner.registry.insert(name, &kept, false);
         Ok(Self { graph: graph.clone(), store })
     }
     /// [`new`](Self::new) with zeros. Collective.
@@ -143,7 +143,7 @@ impl<E: DistElement> DistTensor<E> {
     #[must_use]
     pub fn persistent(self) -> Self {
         let kept: Arc<dyn Any + Send + Sync> = self.store.clone();
-        self.graph.inner.registry.keep(&self.store.name, &kept, true);
+        self.graph.inner.registry.insert(&self.store.name, &kept, true);
         self
     }
     /// Removes a persistent tensor from the graph; it is freed with its last handle.

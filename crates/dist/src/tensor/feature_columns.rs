@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use super::dist_tensor::DistTensor;
 use crate::element::DistElement;
 use crate::error::DistError;
-use crate::exchange::{agree, digest, same};
+use crate::exchange::{agree, digest, require_equal};
 use crate::graph::DataSpace;
 
 impl DataSpace<'_> {
@@ -74,7 +74,7 @@ impl DataSpace<'_> {
         let of = agree(&*g.comm, "insert column", check())?;
         let what = format!("{}/{}/{column}/{}", of.is_node, of.ty, tensor.name());
         let tag = digest(what.bytes().map(u64::from));
-        same(
+        require_equal(
             &*g.comm,
             "insert column",
             "type, name and tensor of a column",

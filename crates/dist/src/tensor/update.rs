@@ -23,9 +23,9 @@ impl<E: DistElement> DistTensor<E> {
         let width = self.width();
         let pushed = self.push(name, ids, values)?;
         let mut rows = self.store.rows.write().unwrap_or_else(PoisonError::into_inner);
-        for (places, values) in pushed {
+        for (positions, values) in pushed {
             if width > 0 {
-                places
+                positions
                     .iter()
                     .zip(values.chunks_exact(width))
                     .for_each(|(&r, v)| f(&mut rows[r as usize * width..][..width], v));

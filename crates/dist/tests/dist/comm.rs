@@ -300,7 +300,7 @@ fn gradients_of_parameters_that_share_an_id_are_refused() {
         all_reduce_gradients(&*comm, &both, grads).map(drop)
     })
     .unwrap_err();
-    assert!(failed.message.contains("has the id of one before it"), "{failed}");
+    assert!(failed.message.contains("has the id of an earlier one"), "{failed}");
 }
 
 /// Means over own seeds, weighted by their share of all, are the mean over all seeds; sums do not depend on buckets.

@@ -52,17 +52,17 @@ const LEAST: u64 = 4 << 20;
 /// ```
 #[derive(Clone, Debug)]
 pub struct CscBuild {
-    path: PathBuf,
-    num_src: u64,
-    num_dst: u64,
-    memory: u64,
-    ids: bool,
-    weights: bool,
-    times: bool,
-    loops: SelfLoops,
-    simple: bool,
-    stream: String,
-    progress: bool,
+    pub(super) path: PathBuf,
+    pub(super) num_src: u64,
+    pub(super) num_dst: u64,
+    pub(super) memory: u64,
+    pub(super) ids: bool,
+    pub(super) weights: bool,
+    pub(super) times: bool,
+    pub(super) loops: SelfLoops,
+    pub(super) simple: bool,
+    pub(super) stream: String,
+    pub(super) progress: bool,
 }
 
 impl CscBuild {

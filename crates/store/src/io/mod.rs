@@ -7,6 +7,5 @@ mod threads;
 #[cfg(target_os = "linux")]
 mod uring;
 
-pub(crate) use aligned::Aligned;
 pub(crate) use reader::Reader;
 pub(crate) use request::{Read, SECTOR};

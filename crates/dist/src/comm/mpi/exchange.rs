@@ -1,13 +1,13 @@
-//! Exchanges messages of any length between all ranks.
+//! Exchanges messages of any length between all ranks over MPI.
 
 use mpi::request::multiple_scope;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator as _, CommunicatorCollectives as _, Destination as _, Source as _};
 
-/// Bytes of a head, and of the name of a call in it; longer names are cut.
+/// Bytes of a header, and of the name of a call in it. Longer names are truncated.
 const HEAD: usize = 128;
 const NAME: usize = HEAD - 16;
-/// Counts of MPI are 32-bit: longer messages go in pieces.
+/// MPI counts are 32-bit, so longer messages are sent in pieces.
 const PIECE: usize = 1 << 30;
 
 /// Message header: the collective call, and the number of bytes that follow.
@@ -22,7 +22,7 @@ impl MessageHeader {
             cut -= 1;
         }
         head[..8].copy_from_slice(&(len as u64).to_le_bytes());
-        // Of the whole name, so that long ones with a common start differ.
+        // Hash of the whole name, so that long names with a common prefix differ.
         head[8..16].copy_from_slice(&fingerprint(call).to_le_bytes());
         head[16..16 + cut].copy_from_slice(&call.as_bytes()[..cut]);
         Self(head)
@@ -40,13 +40,13 @@ impl MessageHeader {
     }
 }
 
-/// FNV-1a.
+/// FNV-1a hash.
 fn fingerprint(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// The heads of all ranks for this one.
+/// Exchanges headers, and returns those of the messages to this rank.
 pub(super) fn heads(comm: &SimpleCommunicator, mine: &[MessageHeader]) -> Vec<MessageHeader> {
     let send: Vec<u8> = mine.iter().flat_map(|h| h.0).collect();
     let mut received = vec![0u8; send.len()];
@@ -55,8 +55,8 @@ pub(super) fn heads(comm: &SimpleCommunicator, mine: &[MessageHeader]) -> Vec<Me
     parts.iter().map(|&h| MessageHeader(h)).collect()
 }
 
-/// Sends `send[p]` to every other rank `p` and receives as much as its head has announced. Nothing goes through MPI for
-/// a message without bytes: the pointer of an empty vector is that of `MPI_IN_PLACE` in Open MPI.
+/// Sends `send[p]` to every other rank `p`, and receives the number of bytes in its header. Empty messages are skipped,
+/// because the pointer of an empty vector equals `MPI_IN_PLACE` in Open MPI.
 pub(super) fn swap(
     comm: &SimpleCommunicator,
     rank: usize,
@@ -73,7 +73,7 @@ pub(super) fn swap(
         received.iter().map(|r| pieces(r.len())).chain(send.iter().map(|s| pieces(s.len()))).sum();
     multiple_scope(count, |scope, requests| {
         for (p, to) in received.iter_mut().enumerate() {
-            // Pieces of a message arrive in the order they were sent in.
+            // MPI delivers the pieces of a message in order.
             for piece in to.chunks_mut(PIECE) {
                 requests.add(comm.process_at_rank(p as i32).immediate_receive_into(scope, piece));
             }
@@ -93,13 +93,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_name_calls_and_lengths() {
+    fn headers_contain_calls_and_lengths() {
         let long = "x".repeat(300);
         let (a, b) =
             (MessageHeader::new("all_gather `a`", 5), MessageHeader::new("all_gather `b`", 5));
         assert_eq!((a.len(), a.call().as_str()), (5, "all_gather `a`"));
         assert!(!a.is_call_of(&b) && a.is_call_of(&MessageHeader::new("all_gather `a`", 6)));
-        // Cut at a character, distinguished behind the cut.
+        // Truncated at a character boundary; names that differ after it are distinguished by their hash.
         let cut = MessageHeader::new(&format!("{}é", "x".repeat(NAME - 1)), 0);
         assert_eq!(cut.call().len(), NAME - 1);
         assert!(

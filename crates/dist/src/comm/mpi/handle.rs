@@ -5,21 +5,21 @@ use std::time::Duration;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator as _;
 
-/// A communicator of MPI that threads hand to each other.
+/// An MPI communicator that can be moved between threads.
 pub(super) struct Handle(pub(super) SimpleCommunicator);
 
-// SAFETY: a handle names an object of the MPI library, which was started with `MPI_THREAD_MULTIPLE` (`MpiRanks::run`
-// makes sure of it), so any thread may use it; a mutex around it lets in one thread at a time.
+// SAFETY: a handle refers to an object of the MPI library, which `MpiRanks::run` initialises with `MPI_THREAD_MULTIPLE`,
+// so any thread may use it. A mutex around it allows one thread at a time.
 #[expect(unsafe_code, reason = "a handle of the MPI library")]
 unsafe impl Send for Handle {}
 
-/// Says why and ends all ranks.
+/// Prints the reason and aborts all ranks.
 pub(super) fn fail(rank: usize, message: &str) -> ! {
     eprintln!("rank {rank}: {message}; ending all ranks");
     end()
 }
 
-/// Ends all ranks, this one also if the others cannot be reached.
+/// Aborts all ranks. This process ends even if the other ranks cannot be reached.
 fn end() -> ! {
     std::thread::spawn(|| {
         std::thread::sleep(Duration::from_secs(1));

@@ -15,7 +15,7 @@ use super::watchdog::{Calls, Watch};
 use crate::comm::communicator::{Communicator, Failure};
 use crate::comm::local::describe;
 
-/// Collectives of one MPI communicator.
+/// A [`Communicator`] over MPI.
 struct MpiComm {
     rank: usize,
     size: usize,
@@ -35,10 +35,11 @@ impl MpiComm {
         Self { rank, size, handle: Mutex::new(Handle(handle)), calls }
     }
     fn lock(&self) -> MutexGuard<'_, Handle> {
-        // A panic under the lock ends the process.
+        // A panic under the lock aborts the process.
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Sends `bytes(p)` to every other rank `p`; what they sent here, by rank, with nothing instead of this rank.
+    /// Sends `bytes[p]` to every other rank `p`, and returns the received messages by rank. The entry of this rank is
+    /// empty.
     fn exchange(&self, call: &str, bytes: &[&[u8]]) -> Result<Vec<Vec<u8>>, Failure> {
         let handle = self.lock();
         let _call = self.calls.enter(call);
@@ -88,7 +89,7 @@ impl Communicator for MpiComm {
         Ok(all)
     }
     fn duplicate(&self, name: &str) -> Result<Arc<dyn Communicator>, Failure> {
-        // Ranks in other calls would leave each other in `MPI_Comm_dup`.
+        // The barrier detects ranks in other calls, which would deadlock in `MPI_Comm_dup`.
         self.barrier(&format!("duplicate {name}"))?;
         let handle = self.lock();
         let _call = self.calls.enter(&format!("duplicate `{name}`"));
@@ -96,7 +97,7 @@ impl Communicator for MpiComm {
     }
 }
 
-/// Settings of a run of ranks that are processes; see [`run_mpi`].
+/// Settings of a run with processes as ranks; see [`run_mpi`].
 #[derive(Clone, Debug)]
 pub struct MpiRanks {
     threads: Option<usize>,
@@ -111,26 +112,26 @@ impl Default for MpiRanks {
 }
 
 impl MpiRanks {
-    /// Cores shared evenly by the ranks of a host, ten minutes of patience in a collective call, eight seconds with a
-    /// rank that gives no sign of life.
+    /// Defaults: the ranks of a host share its cores evenly, a collective call times out after ten minutes, and a rank
+    /// without heartbeats is considered lost after eight seconds.
     pub fn new() -> Self {
         Self { threads: None, timeout: Duration::from_secs(600), silence: Duration::from_secs(8) }
     }
-    /// Threads of this rank's rayon pool. By default the cores that `mpirun` has bound the rank to, or, where it is not
-    /// bound, its share of those of the host.
+    /// Sets the number of threads in the rayon pool of this rank. The default is the number of cores that `mpirun` has
+    /// bound the rank to or, without binding, its share of the cores of the host.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
         self
     }
-    /// How long a rank waits in a collective call before all ranks are ended.
+    /// Sets how long a rank waits in a collective call before all ranks are aborted.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
-    /// How long a rank may be silent (a killed process, a network failure) before all ranks are aborted. Every rank
-    /// says each second that it is there, whatever its threads compute.
+    /// Sets after which time without heartbeats (a killed process, a network failure) all ranks are aborted. A separate
+    /// thread of every rank sends a heartbeat each second.
     #[must_use]
     pub fn silence(mut self, silence: Duration) -> Self {
         self.silence = silence;
@@ -151,7 +152,7 @@ impl MpiRanks {
         let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Multiple)
         else {
             return Err(failure(
-                "MPI was started before; `run_mpi` starts and ends it and can be called once"
+                "MPI was initialised before; `run_mpi` initialises and finalises it and can be called once"
                     .into(),
             ));
         };
@@ -173,9 +174,9 @@ impl MpiRanks {
             .build()
             .unwrap_or_else(|e| fail(rank, &format!("thread pool: {e}")));
         let for_f: Arc<dyn Communicator> = comm.clone();
-        // A panic that leaves the closure is the end of all ranks: unwinding on would reach `MPI_Finalize`, which waits
-        // for ranks that wait for this one. One that is caught inside (by a reader of damaged files, by a loader) is an
-        // error there and nothing else.
+        // A panic that leaves the closure aborts all ranks: unwinding further would call `MPI_Finalize`, which waits for
+        // ranks that wait for this one. A panic that `f` catches (in a reader of damaged files, in a loader) is not a
+        // failure.
         let outcome =
             catch_unwind(AssertUnwindSafe(|| pool.install(|| f(for_f).map_err(|e| e.to_string()))));
         let value = match outcome {
@@ -183,7 +184,7 @@ impl MpiRanks {
             Ok(Err(message)) => fail(rank, &message),
             Err(payload) => fail(rank, &describe(rank, &*payload).to_string()),
         };
-        // No rank finishes while others may still need an answer or a heartbeat.
+        // No rank finishes while other ranks may still need its messages or heartbeats.
         if let Err(e) = comm.barrier("end of the run") {
             fail(rank, &e.to_string());
         }
@@ -193,7 +194,7 @@ impl MpiRanks {
     }
 }
 
-/// Cores this process may use, divided by the ranks of the host unless `mpirun` has bound it to its share.
+/// Number of cores that this process may use, divided by the ranks of the host unless `mpirun` has bound it to a share.
 fn default_threads() -> usize {
     let mine = std::thread::available_parallelism().map_or(1, usize::from);
     let local: usize = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"]
@@ -205,22 +206,25 @@ fn default_threads() -> usize {
     if mine < online { mine } else { (mine / local.max(1)).max(1) }
 }
 
-/// Runs `f` as one rank among those that `mpirun` or a cluster's scheduler has started, and ends MPI after it. Without
-/// a launcher there is one rank.
+/// Runs `f` as one of the ranks that `mpirun` or a scheduler has started, then finalises MPI. Without a launcher there is
+/// one rank.
 ///
-/// The communicator behaves as that of [`run_ranks`](crate::run_ranks) does while all goes well. A rank whose `f`
-/// panics, returns an error or makes another collective call than the others prints its reason and ends all processes
-/// with `MPI_Abort`: on MPI a failed run is over, to be started again from its last checkpoint. A panic that is caught
-/// inside of `f` ends nothing. So does a rank that waits longer than the time-out in one call, and one that receives no
-/// heartbeat of another for some seconds (a killed process, a network failure).
+/// Without failures the communicator behaves as that of [`run_ranks`](crate::run_ranks). A failed run cannot continue
+/// on MPI and must be restarted from its last checkpoint: the rank at fault prints the reason and aborts all processes
+/// with `MPI_Abort`. A rank fails if
+///
+/// * `f` panics (a panic that `f` catches does not count), returns an error, or makes another collective call than the
+///   other ranks,
+/// * it waits in one call for longer than the time-out,
+/// * it receives no heartbeat from another rank for some seconds (a killed process, a network failure).
 ///
 /// # Needs
-/// An MPI library with `MPI_THREAD_MULTIPLE`, to build and to run. In containers:
+/// An MPI library with `MPI_THREAD_MULTIPLE`, at build time and at run time. In containers:
 /// `mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n 4 PROGRAM`.
 ///
 /// # Errors
-/// MPI was started before in this process, or does not allow calls from several threads. A failure of a rank does not
-/// return.
+/// MPI was initialised before in this process, or does not support calls from several threads. A failure of a rank
+/// aborts the process and does not return.
 ///
 /// ```no_run
 /// use burn_gnn_dist::{Failure, run_mpi};

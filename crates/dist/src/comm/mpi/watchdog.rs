@@ -11,13 +11,13 @@ use mpi::traits::{Communicator as _, CommunicatorCollectives as _, Destination a
 
 use super::handle::{Handle, fail};
 
-/// Between two signs of life of a rank.
-const BEAT: Duration = Duration::from_secs(1);
-/// Between two looks at what has come.
-const LOOK: Duration = Duration::from_millis(100);
-static SIGN: [u8; 1] = [1];
+/// Interval between two heartbeats of a rank.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Interval between two checks for received heartbeats.
+const POLL: Duration = Duration::from_millis(100);
+static MESSAGE: [u8; 1] = [1];
 
-/// The collective calls that this rank is in, with the time they began at.
+/// The collective calls in progress on this rank, with their start time.
 pub(super) struct Calls {
     timeout: Duration,
     open: Mutex<Vec<(u64, String, Instant)>>,
@@ -30,7 +30,7 @@ impl Calls {
     fn with<T>(&self, f: impl FnOnce(&mut Vec<(u64, String, Instant)>) -> T) -> T {
         f(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
-    /// Until the result is dropped.
+    /// Registers a call until the result is dropped.
     pub(super) fn enter(&self, call: &str) -> Open<'_> {
         let id = self.with(|open| {
             let id = open.iter().map(|c| c.0 + 1).max().unwrap_or(0);
@@ -39,7 +39,7 @@ impl Calls {
         });
         Open { calls: self, id }
     }
-    /// A call that has taken longer than it may.
+    /// A message about a call that exceeds the time-out, if there is one.
     fn overdue(&self) -> Option<String> {
         self.with(|open| {
             open.iter()
@@ -60,7 +60,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// A thread on a communicator of its own.
+/// The watchdog thread, which uses a separate communicator.
 pub(super) struct Watch {
     stopped: Arc<AtomicBool>,
     thread: JoinHandle<()>,
@@ -74,63 +74,62 @@ impl Watch {
         let thread = std::thread::Builder::new()
             .name("watch".into())
             .spawn(move || {
-                // Without it lost ranks would go unnoticed.
-                if catch_unwind(AssertUnwindSafe(|| look_on(handle, &calls, silence, &stop)))
-                    .is_err()
+                // Without the watchdog lost ranks would go unnoticed.
+                if catch_unwind(AssertUnwindSafe(|| watch(handle, &calls, silence, &stop))).is_err()
                 {
-                    fail(rank, "the thread that watches the others panicked");
+                    fail(rank, "the watchdog thread panicked");
                 }
             })
             .unwrap_or_else(|e| fail(rank, &format!("could not start a thread: {e}")));
         Self { stopped, thread }
     }
-    /// When all ranks are at their end.
+    /// Stops the thread after all ranks have finished.
     pub(super) fn stop(self) {
         self.stopped.store(true, Ordering::Release);
-        // A panic of it ends all ranks.
+        // A panic of the thread has already aborted all ranks.
         let _ = self.thread.join();
     }
 }
 
-fn look_on(handle: Handle, calls: &Calls, silence: Duration, stopped: &AtomicBool) {
+/// Sends and receives heartbeats, and aborts the run if a rank is silent or a call exceeds the time-out.
+fn watch(handle: Handle, calls: &Calls, silence: Duration, stopped: &AtomicBool) {
     let Handle(comm) = handle;
     let (rank, size) = (comm.rank() as usize, comm.size() as usize);
     let others = || (0..size).filter(|&p| p != rank);
-    let mut heard = vec![Instant::now(); size];
+    let mut last_heartbeat = vec![Instant::now(); size];
     let mut sent: Vec<Option<Request<'static, [u8]>>> = (0..size).map(|_| None).collect();
     let mut next = Instant::now();
-    let mut looked = Instant::now();
+    let mut last_poll = Instant::now();
     while !stopped.load(Ordering::Acquire) {
-        // A process that was stopped for a while has not listened: others get as long again.
-        if looked.elapsed() > silence / 2 {
-            heard.fill(Instant::now());
+        // A process that was suspended has not received heartbeats, so the time of silence starts again.
+        if last_poll.elapsed() > silence / 2 {
+            last_heartbeat.fill(Instant::now());
         }
-        looked = Instant::now();
+        last_poll = Instant::now();
         let beat = Instant::now() >= next;
         if beat {
-            next = Instant::now() + BEAT;
+            next = Instant::now() + HEARTBEAT;
         }
         for p in others() {
             let peer = comm.process_at_rank(p as i32);
             while peer.immediate_probe().is_some() {
-                let mut sign = [0u8; 1];
-                peer.receive_into(&mut sign[..]);
-                heard[p] = Instant::now();
+                peer.receive_into(&mut [0u8; 1][..]);
+                last_heartbeat[p] = Instant::now();
             }
             sent[p] = sent[p].take().and_then(|request| request.test().err());
             if beat && sent[p].is_none() {
-                sent[p] = Some(peer.immediate_send(StaticScope, &SIGN[..]));
+                sent[p] = Some(peer.immediate_send(StaticScope, &MESSAGE[..]));
             }
-            if heard[p].elapsed() > silence && !stopped.load(Ordering::Acquire) {
-                fail(rank, &format!("no sign of life from rank {p} for {silence:?}"));
+            if last_heartbeat[p].elapsed() > silence && !stopped.load(Ordering::Acquire) {
+                fail(rank, &format!("no heartbeat from rank {p} for {silence:?}"));
             }
         }
         if let Some(message) = calls.overdue() {
             fail(rank, &message);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL);
     }
-    // All signs that are under way arrive before MPI ends.
+    // All pending heartbeats arrive before MPI is finalised.
     for request in sent.into_iter().flatten() {
         request.wait_without_status();
     }

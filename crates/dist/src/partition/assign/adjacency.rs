@@ -6,21 +6,21 @@ use rayon::prelude::*;
 
 use crate::error::DistError;
 
-/// Neighbours of a chunk of work.
+/// Neighbours that one task sorts and merges.
 const CHUNK: usize = 1 << 15;
 
-/// Both directions of every edge of every type, without self loops, by global node id (type by type); repeats stay. 8
-/// bytes per edge.
+/// Both directions of every edge of every type by global node id, type by type. Self loops are left out, parallel
+/// edges are kept. Takes 8 bytes per edge.
 pub(crate) struct Adjacency {
-    /// Where the neighbours of each node begin, and the total.
+    /// Start of each node's row in `neighbours`, then the total.
     start: Vec<u64>,
-    /// Inside a row in the order of edges.
+    /// Neighbours, inside a row in the order of edges.
     neighbours: Vec<u32>,
-    /// Per node.
+    /// In-degree of each node over all types.
     in_degrees: Vec<u32>,
 }
 
-/// As METIS takes it: sorted, repeats merged into weights.
+/// The graph in METIS' format: rows are sorted, and parallel edges are merged into weights.
 pub(crate) struct Merged {
     pub(crate) xadj: Vec<Idx>,
     pub(crate) adjncy: Vec<Idx>,
@@ -53,10 +53,10 @@ impl Adjacency {
                 r.src().iter().zip(r.dst()).map(move |(&u, &v)| (s + u, d + v))
             })
         };
-        // In sequence: with atomic counters two threads take far longer than one, as neighbours are anywhere.
+        // On one thread: neighbours are scattered over all nodes, so two threads with atomic counters are far slower.
         let (mut start, mut in_degrees) = (vec![0u64; total + 1], vec![0u32; total]);
         edges().for_each(|(u, v)| {
-            // A relation has fewer edges than `u32::MAX`, several together may have more.
+            // Each relation has fewer than `u32::MAX` edges, but their sum may exceed it.
             in_degrees[v as usize] = in_degrees[v as usize].saturating_add(1);
             start[u as usize] += u64::from(u != v);
             start[v as usize] += u64::from(u != v);
@@ -73,12 +73,12 @@ impl Adjacency {
             put(u, v);
             put(v, u);
         });
-        // Every cursor stands at the end of its row now, where the next row begins.
+        // Every cursor is now at the end of its row, which is the start of the next one.
         start.rotate_right(1);
         start[0] = 0;
         Ok(Self { start, neighbours, in_degrees })
     }
-    /// Whether there are no edges but self loops.
+    /// Whether the graph has no edges other than self loops.
     pub(crate) fn is_empty(&self) -> bool {
         self.neighbours.is_empty()
     }
@@ -88,19 +88,21 @@ impl Adjacency {
     pub(crate) fn neighbours(&self, v: usize) -> &[u32] {
         &self.neighbours[self.start[v] as usize..self.start[v + 1] as usize]
     }
-    /// In-edges of all types, self loops too.
+    /// In-degrees over all types, self loops included.
     pub(crate) fn in_degrees(&self) -> &[u32] {
         &self.in_degrees
     }
 
+    /// Converts to METIS' format.
+    ///
     /// # Errors
     /// More nodes or edges than METIS can number.
     pub(crate) fn merged(self) -> Result<Merged, DistError> {
         let Self { start, mut neighbours, in_degrees } = self;
         fits("nodes", start.len() as u64 - 1)?;
-        // Weights add up to this in coarse graphs.
+        // The weight of a coarse edge can reach this number.
         fits("edges", neighbours.len() as u64 / 2)?;
-        // Rows in groups of about `CHUNK` edges: each group is sorted and merged on its own.
+        // Groups of rows with about `CHUNK` edges are sorted and merged in parallel.
         let (mut groups, mut rest, mut from) = (vec![], &mut neighbours[..], 0);
         while from + 1 < start.len() {
             let to = start
@@ -120,7 +122,7 @@ impl Adjacency {
                     row.sort_unstable();
                     let before = adjncy.len();
                     for repeats in row.chunk_by(|a, b| a == b) {
-                        // All ids are below the number of nodes, which METIS can number.
+                        // All ids are below the number of nodes, which fits `Idx` (checked above).
                         adjncy.push(repeats[0] as Idx);
                         weight.push(repeats.len() as Idx);
                     }
@@ -152,7 +154,7 @@ impl Adjacency {
     }
 }
 
-/// Refuses what METIS cannot number.
+/// Returns an error if METIS cannot number `count` items.
 pub(crate) fn fits(what: &'static str, count: u64) -> Result<(), DistError> {
     let limit = Idx::MAX as u64 - 1;
     if count <= limit { Ok(()) } else { Err(DistError::TooLarge { what, count, limit }) }
@@ -165,7 +167,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against the definition, with self loops and parallel edges.
+        /// Compares with the definition, on graphs with self loops and parallel edges.
         #[test]
         fn both_directions(
             own in proptest::collection::vec((0u32..6, 0u32..6), 0..40),
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_metis_cannot_number() {
+    fn counts_beyond_metis_integers_are_errors() {
         fits("nodes", (1 << 31) - 2).unwrap();
         let e = fits("edges (both directions)", 3_000_000_000).unwrap_err();
         assert!(matches!(

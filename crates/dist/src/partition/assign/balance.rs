@@ -1,4 +1,4 @@
-//! Bounds what parts hold: moves nodes until no part is empty or beyond its bound.
+//! Rebalances an assignment: moves nodes until no part is empty or exceeds its bounds.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -7,23 +7,23 @@ use rayon::prelude::*;
 use super::adjacency::Adjacency;
 use super::classes::Classes;
 
-/// What a part may hold of the mean, of every class of nodes and of in-edges.
+/// Largest number of nodes of a class, or of in-edges, in a part, relative to the mean.
 pub(super) const SLACK: f64 = 1.05;
-/// Rounds of [`spread_edges`].
+/// Maximal number of rounds of [`spread_edges`].
 const ROUNDS: usize = 16;
-/// Not assigned yet.
+/// Part of a node that is not assigned yet.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What parts hold, and may hold.
+/// Nodes and in-edges of each part, and their bounds.
 pub(super) struct Loads<'a> {
     classes: &'a Classes,
     in_degrees: &'a [u32],
-    /// By part, then by class.
+    /// Number of nodes, by part and then by class.
     nodes: Vec<u64>,
     pub(super) edges: Vec<u64>,
     most_nodes: Vec<u64>,
     mean_edges: f64,
-    /// `u64::MAX` where edges are not balanced.
+    /// `u64::MAX` if edges are not balanced.
     most_edges: u64,
 }
 
@@ -65,8 +65,8 @@ impl<'a> Loads<'a> {
     pub(super) fn has_room_for_edges(&self, p: usize, v: usize) -> bool {
         self.edges[p].saturating_add(u64::from(self.in_degrees[v])) <= self.most_edges
     }
-    /// Share of the mean that a part holds: of the class, or of edges where they are balanced and it holds more of
-    /// them.
+    /// Load of a part relative to the mean: that of the class, or that of in-edges if they are balanced and it is
+    /// larger.
     pub(super) fn fill(&self, p: usize, class: usize) -> f64 {
         let pieces = self.edges.len() as f64;
         let nodes = self.nodes[p * self.classes.sizes.len() + class] as f64 * pieces
@@ -83,7 +83,7 @@ fn mean(in_degrees: &[u32], pieces: usize) -> f64 {
     in_degrees.iter().map(|&d| u64::from(d)).sum::<u64>() as f64 / pieces as f64
 }
 
-/// Neighbours in each part.
+/// Scratch space that counts the neighbours of a node by part.
 pub(super) struct Counts {
     pub(super) of: Vec<u32>,
 }
@@ -107,13 +107,13 @@ pub(super) fn better(a: (bool, f64, f64), b: (bool, f64, f64)) -> bool {
     a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2)) == Ordering::Greater
 }
 
-/// Nodes of a class of `n` that a part may hold.
+/// Maximal number of nodes in a part of a class of `n` nodes.
 fn most(n: usize, pieces: usize) -> u64 {
     ((n as f64 * SLACK / pieces as f64) as u64).max(n.div_ceil(pieces) as u64)
 }
 
-/// Whether no part is empty, where there are enough nodes, or holds more nodes of a class than it may, or in-edges
-/// where they are given.
+/// Whether all parts respect the bounds: none is empty if there are enough nodes, and none exceeds the bound of a class
+/// or, if `in_degrees` is given, of in-edges.
 pub(crate) fn is_balanced(
     part: &[u32],
     classes: &Classes,
@@ -138,7 +138,7 @@ fn sizes(part: &[u32], pieces: usize) -> Vec<usize> {
     sizes
 }
 
-/// Moves nodes until [`is_balanced`], in-edges as far as single nodes allow.
+/// Moves nodes until the assignment [`is_balanced`]. The bound of in-edges can be missed if single nodes exceed it.
 pub(crate) fn balance(
     adj: &Adjacency,
     classes: &Classes,
@@ -158,8 +158,8 @@ pub(crate) fn balance(
     }
 }
 
-/// Gives every empty part a node, where there are at least as many nodes as parts: one that is the least in `cost`, of
-/// a part with several. A part of one node is within all of its bounds.
+/// Moves a node to every empty part if there are at least as many nodes as parts: the node of least `cost` in a part of
+/// several nodes. A part of one node respects all bounds.
 pub(crate) fn fill_empty(pieces: usize, part: &mut [u32], cost: impl Fn(usize, &[u32]) -> usize) {
     let mut sizes = sizes(part, pieces);
     let empty: Vec<usize> = (0..pieces).filter(|&p| sizes[p] == 0).collect();
@@ -171,7 +171,7 @@ pub(crate) fn fill_empty(pieces: usize, part: &mut [u32], cost: impl Fn(usize, &
     movable.sort_by_cached_key(|&v| (cost(v, part), Reverse(sizes[part[v] as usize]), v));
     let mut movable = movable.into_iter();
     for to in empty {
-        // Parts with several nodes have enough of them for all that are empty.
+        // There are at least as many nodes as parts, so enough nodes can be moved.
         let Some(v) = movable.find(|&v| sizes[part[v] as usize] > 1) else { return };
         sizes[part[v] as usize] -= 1;
         sizes[to] += 1;
@@ -179,8 +179,9 @@ pub(crate) fn fill_empty(pieces: usize, part: &mut [u32], cost: impl Fn(usize, &
     }
 }
 
-/// Moves nodes out of parts with too many of their class, those first that cost the fewest cut edges, to where most
-/// of their neighbours are of the parts with room: first of those with room for their in-edges.
+/// Moves nodes out of parts that have too many nodes of their class, in ascending order of the additional cut edges.
+/// The target is the part with the most neighbours among those with room; parts with room for the node's in-edges come
+/// first.
 fn spread_nodes(
     adj: &Adjacency,
     classes: &Classes,
@@ -209,7 +210,7 @@ fn spread_nodes(
         if !loads.has_too_many_nodes(p, class) {
             continue;
         }
-        // Where one part has too many, another has room.
+        // If one part has too many nodes of a class, another part has room.
         let target = counts.with(adj.neighbours(v), part, |counts| {
             let rank = |q: usize| {
                 (loads.has_room_for_edges(q, v), f64::from(counts[q]), -loads.fill(q, class))
@@ -226,7 +227,7 @@ fn spread_nodes(
     }
 }
 
-/// Whether some part has more in-edges than it may.
+/// Whether some part exceeds the bound of in-edges.
 fn is_overloaded(part: &[u32], in_degrees: &[u32], pieces: usize) -> bool {
     let mut edges = vec![0u64; pieces];
     part.iter().zip(in_degrees).for_each(|(&p, &d)| edges[p as usize] += u64::from(d));
@@ -234,9 +235,9 @@ fn is_overloaded(part: &[u32], in_degrees: &[u32], pieces: usize) -> bool {
     edges.iter().any(|&e| e as f64 > most)
 }
 
-/// Moves nodes out of parts with too many in-edges, those first that cost the fewest cut edges per in-edge moved, as
-/// long as another part has room for their class and their edges: which no part that one node fills has, so that none
-/// becomes empty.
+/// Moves nodes out of parts with too many in-edges, in ascending order of the additional cut edges per in-edge, to
+/// parts with room for their class and their edges. A part that consists of one overloaded node keeps it: no other
+/// part has room for it, so no part becomes empty.
 fn spread_edges(adj: &Adjacency, classes: &Classes, pieces: usize, part: &mut [u32]) {
     let mut loads = Loads::new(classes, adj.in_degrees(), pieces, true);
     part.iter().enumerate().for_each(|(v, &p)| loads.add(p as usize, v));

@@ -7,10 +7,10 @@ use burn_gnn_graph::Graph;
 
 use crate::partition::config::PartitionConfig;
 
-/// Each class costs METIS time and cut: the smallest share one beyond so many.
-const MOST: usize = 15;
+/// Maximal number of classes; the smallest ones are merged into the last. Each class costs METIS time and cut edges.
+const MAX_CLASSES: usize = 15;
 
-/// Classes of all nodes.
+/// Class of every node.
 pub(crate) struct Classes {
     /// Class of each node, by global id.
     of: Vec<u8>,
@@ -19,20 +19,22 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// Types, inside a type the classes that `config` names; one class if it asks for neither. There is a node.
+    /// The classes are the node types, divided by `balance_classes`; one class if `config` requests neither. The graph
+    /// has at least one node.
     pub(crate) fn of(graph: &Graph, config: &PartitionConfig) -> Self {
-        // Key of a class: its type (0 for all that are not distinguished, else number + 1) and the class given.
+        // Key of a class: its type (0 if types are not distinguished, else number + 1) and the class of the node.
         let types = || {
             graph.schema().ntypes().iter().zip(graph.node_counts()).enumerate().map(
                 |(t, (name, &n))| {
-                    let given = config.balance_classes.get(name);
-                    (if config.balances_ntypes() || given.is_some() { t + 1 } else { 0 }, given, n)
+                    let classes = config.balance_classes.get(name);
+                    let key = if config.balances_ntypes() || classes.is_some() { t + 1 } else { 0 };
+                    (key, classes, n)
                 },
             )
         };
         let mut sizes: BTreeMap<(usize, u32), usize> = BTreeMap::new();
-        for (t, given, n) in types() {
-            match given {
+        for (t, classes, n) in types() {
+            match classes {
                 Some(classes) => {
                     classes.iter().for_each(|&c| *sizes.entry((t, c)).or_default() += 1)
                 }
@@ -42,15 +44,15 @@ impl Classes {
         }
         let mut largest: Vec<_> = sizes.into_iter().collect();
         largest.sort_by_key(|&(key, n)| (Reverse(n), key));
-        let (mut number, mut joined) = (BTreeMap::new(), vec![0; largest.len().min(MOST)]);
+        let (mut number, mut joined) = (BTreeMap::new(), vec![0; largest.len().min(MAX_CLASSES)]);
         for (i, (key, n)) in largest.into_iter().enumerate() {
-            let class = i.min(MOST - 1);
+            let class = i.min(MAX_CLASSES - 1);
             number.insert(key, class as u8);
             joined[class] += n;
         }
         let mut of = Vec::with_capacity(graph.total_nodes());
-        for (t, given, n) in types() {
-            match given {
+        for (t, classes, n) in types() {
+            match classes {
                 Some(classes) => of.extend(classes.iter().map(|&c| number[&(t, c)])),
                 None if n > 0 => of.resize(of.len() + n, number[&(t, 0)]),
                 None => {}
@@ -75,7 +77,7 @@ mod tests {
         assert_eq!((c.sizes.clone(), c.of), (vec![5, 3], vec![1, 1, 1, 0, 0, 0, 0, 0]));
         let c = Classes::of(&g, &config.clone().with_balance_ntypes(false));
         assert_eq!(c.sizes, [8]);
-        // Training nodes of one type; the rest together.
+        // Training nodes of one type are a class of their type; all other types are one class.
         let c = Classes::of(
             &g,
             &config
@@ -84,7 +86,7 @@ mod tests {
                 .with_balance_mask("b", &[true, false, false, false, true]),
         );
         assert_eq!((c.sizes.clone(), c.of), (vec![3, 3, 2], vec![0, 0, 0, 2, 1, 1, 1, 2]));
-        // More classes than METIS gets: the smallest are one.
+        // Beyond the maximal number of classes, the smallest ones are merged.
         let c = Classes::of(
             &Graph::builder().nodes("a", 40).build().unwrap(),
             &config.with_balance_classes("a", (0..40).map(|i| i / 2).collect()),

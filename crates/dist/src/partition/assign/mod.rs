@@ -20,11 +20,11 @@ use balance::is_balanced;
 use classes::Classes;
 use streaming::{Score, stream};
 
-/// Piece of each node, by type and original id. No piece is empty where there are at least as many nodes, unless the
-/// assignment is given; METIS, LDG and Fennel hold the bounds of [`balance`].
+/// Returns the piece of each node, by type and original id. No piece is empty if there are at least as many nodes as
+/// pieces, unless the assignment is custom. METIS, LDG and Fennel respect the bounds of [`balance`].
 pub(crate) fn assign(graph: &Graph, config: &PartitionConfig) -> Result<Vec<Vec<u32>>, DistError> {
-    if let PartitionMethod::Custom(given) = &config.method {
-        return custom(graph, config.pieces(), given);
+    if let PartitionMethod::Custom(assignment) = &config.method {
+        return custom(graph, config.pieces(), assignment);
     }
     let mut part = global(graph, config)?;
     balance::fill_empty(config.pieces(), &mut part, |_, _| 0);
@@ -37,14 +37,14 @@ fn global(graph: &Graph, config: &PartitionConfig) -> Result<Vec<u32>, DistError
     if config.method == PartitionMethod::Random {
         return Ok(if config.balances_ntypes() || !config.balance_classes.is_empty() {
             let keys: Vec<f64> = (0..graph.schema().ntypes().len())
-                .flat_map(|t| draws(graph, config.seed, t).collect::<Vec<_>>())
+                .flat_map(|t| random_numbers(graph, config.seed, t).collect::<Vec<_>>())
                 .collect();
             deal(graph, config, |v| keys[v])
         } else {
             random(graph, pieces, config.seed)
         });
     }
-    // METIS refuses graphs without edges, and one node per part leaves nothing to choose.
+    // With one node per piece there is only one assignment, up to the names of the pieces.
     if pieces >= graph.total_nodes() {
         return Ok((0..graph.total_nodes() as u32).collect());
     }
@@ -53,7 +53,7 @@ fn global(graph: &Graph, config: &PartitionConfig) -> Result<Vec<u32>, DistError
     }
     let adjacency = Adjacency::of(graph)?;
     if adjacency.is_empty() {
-        // Without edges there is nothing to choose but who gets whom of each class.
+        // METIS rejects graphs without edges. No assignment cuts any, so only classes have to be balanced.
         return Ok(deal(graph, config, |_| 0.0));
     }
     let classes = Classes::of(graph, config);
@@ -75,7 +75,7 @@ fn global(graph: &Graph, config: &PartitionConfig) -> Result<Vec<u32>, DistError
             );
             let in_degrees = config.balance_edges.then(|| adjacency.in_degrees().to_vec());
             let mut part = metis::metis(adjacency.merged()?, &classes, config)?;
-            // METIS misses balances where single nodes, or few of them, are much of what it balances.
+            // METIS misses its bounds if a few nodes carry much of the balanced weight.
             if !is_balanced(&part, &classes, pieces, in_degrees.as_deref()) {
                 balance(&Adjacency::of(graph)?, &mut part);
             }
@@ -84,7 +84,7 @@ fn global(graph: &Graph, config: &PartitionConfig) -> Result<Vec<u32>, DistError
     })
 }
 
-/// Lists per type, of one list by global id.
+/// Splits a list by global id into one list per node type.
 fn by_type(graph: &Graph, global: &[u32]) -> Vec<Vec<u32>> {
     let mut rest = global;
     let of_type = |&n: &usize| {
@@ -95,21 +95,26 @@ fn by_type(graph: &Graph, global: &[u32]) -> Vec<Vec<u32>> {
     graph.node_counts().iter().map(of_type).collect()
 }
 
-/// A number in `0.0..1.0` for each node of a type, keyed by seed, node type and original id.
-fn draws(graph: &Graph, seed: u64, ntype: usize) -> impl IndexedParallelIterator<Item = f64> {
+/// A random number in `0.0..1.0` for each node of a type, keyed by seed, node type and original id.
+fn random_numbers(
+    graph: &Graph,
+    seed: u64,
+    ntype: usize,
+) -> impl IndexedParallelIterator<Item = f64> {
     let stream = Stream::new(seed, &format!("partition/{}", graph.schema().ntypes()[ntype]), 0);
     (0..graph.node_counts()[ntype]).into_par_iter().map(move |id| stream.uniform(id as u64, 0))
 }
 
-/// Each node on its own.
+/// Assigns each node independently.
 fn random(graph: &Graph, pieces: usize, seed: u64) -> Vec<u32> {
     let piece = |x: f64| ((x * pieces as f64) as u32).min(pieces as u32 - 1);
     (0..graph.schema().ntypes().len())
-        .flat_map(|t| draws(graph, seed, t).map(piece).collect::<Vec<_>>())
+        .flat_map(|t| random_numbers(graph, seed, t).map(piece).collect::<Vec<_>>())
         .collect()
 }
 
-/// Equal shares of every class, in ascending order of `key`, equal ones by id; by global id.
+/// Sorts the nodes of every class by `key`, ties by id, and divides them into equal shares. Returns the piece of each
+/// node by global id.
 fn deal(graph: &Graph, config: &PartitionConfig, key: impl Fn(usize) -> f64) -> Vec<u32> {
     let (classes, pieces, total) =
         (Classes::of(graph, config), config.pieces() as u64, graph.total_nodes());
@@ -125,30 +130,34 @@ fn deal(graph: &Graph, config: &PartitionConfig, key: impl Fn(usize) -> f64) -> 
     out
 }
 
-/// A given assignment, checked.
+/// Validates a user-defined assignment.
 fn custom(
     graph: &Graph,
     pieces: usize,
-    given: &BTreeMap<String, Vec<u32>>,
+    assignment: &BTreeMap<String, Vec<u32>>,
 ) -> Result<Vec<Vec<u32>>, DistError> {
     let schema = graph.schema();
-    given.keys().try_for_each(|ntype| schema.ntype(ntype).map(drop))?;
+    assignment.keys().try_for_each(|ntype| schema.ntype(ntype).map(drop))?;
     let of_type = |(ntype, &count): (&String, &usize)| {
-        let refuse = |position, expected: String, found: String| {
+        let invalid = |position, expected: String, found: String| {
             Err(DistError::Assignment { ntype: ntype.clone(), position, expected, found })
         };
-        let Some(list) = given.get(ntype) else {
-            return refuse(
+        let Some(list) = assignment.get(ntype) else {
+            return invalid(
                 None,
                 format!("{count} entries (one per node)"),
                 "no entry for this type".into(),
             );
         };
         if list.len() != count {
-            return refuse(None, format!("{count} entries (one per node)"), list.len().to_string());
+            return invalid(
+                None,
+                format!("{count} entries (one per node)"),
+                list.len().to_string(),
+            );
         }
         if let Some(position) = list.iter().position(|&p| p as usize >= pieces) {
-            return refuse(
+            return invalid(
                 Some(position),
                 format!("a part in 0..{pieces}"),
                 list[position].to_string(),

@@ -1,4 +1,4 @@
-//! Assigns nodes one by one (LDG, Fennel).
+//! Streaming partitioners (LDG, Fennel): assign nodes one by one.
 
 use burn_gnn_files::internal::Progress;
 use burn_gnn_sampling::Traversal;
@@ -8,17 +8,17 @@ use super::balance::{Counts, Loads, NONE, SLACK, better};
 use super::classes::Classes;
 use crate::partition::config::PartitionConfig;
 
-/// Nodes between two drawings of progress, at least.
+/// Nodes between two updates of the progress bar.
 const STEP: usize = 1 << 14;
 
-/// What a part is chosen by; see [`PartitionMethod`](crate::PartitionMethod).
+/// Score of a part for a node; see [`PartitionMethod`](crate::PartitionMethod).
 #[derive(Clone, Copy)]
 pub(crate) enum Score {
     Ldg,
     Fennel,
 }
 
-/// Streams all nodes `passes` times; the piece of each. `O(passes · (E + V · pieces))`, in sequence.
+/// Streams all nodes `passes` times and returns the piece of each. Takes `O(passes · (E + V · pieces))` on one thread.
 pub(crate) fn stream(
     adj: &Adjacency,
     classes: &Classes,
@@ -48,7 +48,7 @@ pub(crate) fn stream(
             let v = v as usize;
             let class = classes.class(v);
             let p = counts.with(adj.neighbours(v), &part, |counts| {
-                // Room for the node always exists, for its edges not.
+                // Some part always has room for the node, but possibly none has room for its edges.
                 let rank = |p: usize| {
                     let (count, fill) = (f64::from(counts[p]), loads.fill(p, class));
                     let score = match score {
@@ -64,7 +64,7 @@ pub(crate) fn stream(
                 let free = (0..pieces)
                     .filter(|&p| loads.has_room_for_node(p, class))
                     .map(|p| (p, rank(p)));
-                // The first of equals.
+                // Ties go to the first part.
                 free.reduce(|a, b| if better(b.1, a.1) { b } else { a }).map_or(0, |best| best.0)
             });
             loads.add(p, v);

@@ -11,7 +11,7 @@ use safetensors::Dtype;
 use crate::error::DistError;
 use crate::partition::format::dtypes::DTYPES;
 
-/// Rows of consecutive files.
+/// A column whose rows are in several consecutive files.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkedColumn {
     files: Arc<[Chunk]>,
@@ -24,7 +24,7 @@ pub(crate) struct ChunkedColumn {
 
 #[derive(Debug)]
 struct Chunk {
-    /// Not locked: a column may have more files than a process may have open.
+    /// Not locked, since a lock keeps the file open and a column may have more files than a process may open.
     map: MappedFile,
     offset: usize,
     /// First row.
@@ -49,7 +49,7 @@ impl ChunkedColumn {
                     "expected an array with an axis of rows, found a single number".into()
                 ));
             };
-            // No product overflows for a file that is there.
+            // A shape whose size overflows does not match the length of any file.
             let size = |axes: &[usize]| {
                 axes.iter().try_fold(stored.bitsize() / 8, |n, &axis| n.checked_mul(axis))
             };
@@ -75,9 +75,9 @@ impl ChunkedColumn {
                 )));
             }
             files.push(Chunk { map, offset, from: rows });
-            rows = rows
-                .checked_add(*len)
-                .ok_or_else(|| bad("more rows than can be numbered".into()))?;
+            rows = rows.checked_add(*len).ok_or_else(|| {
+                bad("expected at most 2^64 rows in all chunks, found more".into())
+            })?;
         }
         let no_rows = || Self {
             files: [].into(),
@@ -95,12 +95,12 @@ impl ChunkedColumn {
     pub(crate) fn row(&self) -> (Dtype, &[usize]) {
         (self.stored, &self.row_shape)
     }
-    /// Ids are in range.
+    /// Copies rows. Ids are in range.
     pub(crate) fn rows(&self, ids: &[u32]) -> TensorData {
         let mut bytes = Vec::with_capacity(ids.len() * self.row_bytes);
         for &id in ids {
             let id = id as usize;
-            // The last file that begins at or before a row is not empty.
+            // The last file that starts at or before a row contains it: empty files start where the next one does.
             let file = &self.files[self.files.partition_point(|f| f.from <= id) - 1];
             let at = file.offset + (id - file.from) * self.row_bytes;
             bytes.extend_from_slice(&file.map[at..at + self.row_bytes]);

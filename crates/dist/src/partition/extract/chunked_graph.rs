@@ -11,13 +11,14 @@ use super::partitioned_graph::{PartitionedGraph, partition_rows};
 use crate::error::DistError;
 use crate::partition::config::PartitionConfig;
 
-/// A graph in DGL's chunked format: its structure in memory, its features in their files.
+/// A graph in DGL's chunked format, with its structure in memory and its features in their files.
 ///
-/// The format is that of [`load_chunked`](burn_gnn_data::load_chunked), which reads features too; here features must be
-/// `.npy` files (`numpy`), which are mapped. Files must not be changed while the graph is in use: whoever overwrites
-/// one changes the features, whoever cuts one short ends the program that reads behind the new end (SIGBUS on Unix).
+/// The format is that of [`load_chunked`](burn_gnn_data::load_chunked), which reads features into memory. Here features
+/// must be `.npy` files (`numpy`), which are memory-mapped. Do not change these files while the graph is in use:
+/// overwriting one changes the features, and truncating one kills a program that reads past the new end (SIGBUS on
+/// Unix).
 ///
-/// Cutting it ([`partition`](Self::partition)) gives the same files, byte for byte, as
+/// [`partition`](Self::partition) writes the same files, byte for byte, as
 /// [`partition_graph`](crate::partition_graph) of the graph with all features in memory.
 #[derive(Debug)]
 pub struct ChunkedGraph {
@@ -28,11 +29,11 @@ pub struct ChunkedGraph {
 }
 
 impl ChunkedGraph {
-    /// Reads the metadata and the edges, opens the files of features.
+    /// Reads the metadata and the edges, and opens the feature files.
     ///
     /// # Errors
-    /// Those of [`open_chunked`]; features in another format than `numpy`, of another number of rows, of a dtype that
-    /// parts cannot hold, or of chunks that differ in dtype or row shape.
+    /// Errors of [`open_chunked`]; features in another format than `numpy`, with a wrong number of rows or an
+    /// unsupported dtype, or in chunks that differ in dtype or row shape.
     pub fn open(metadata: impl AsRef<Path>) -> Result<Self, DistError> {
         let json = metadata.as_ref();
         let all = open_chunked(json)?;
@@ -57,16 +58,17 @@ impl ChunkedGraph {
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
-    /// Global node ids by the metadata's order of types. Type-wise ids are those of the input, as
-    /// [`Partition::original_nids`](crate::Partition::original_nids).
+    /// Converts global node ids, which follow the order of types in the metadata. Type-wise ids are those of the input,
+    /// as in [`Partition::original_nids`](crate::Partition::original_nids).
     pub fn node_ids(&self) -> &TypeIds {
         self.ids.nodes()
     }
-    /// The same for edges, whose types are called `src:relation:dst`.
+    /// Converts global edge ids, as [`node_ids`](Self::node_ids). Edge types are named `src:relation:dst`.
     pub fn edge_ids(&self) -> &TypeIds {
         self.ids.edges()
     }
-    /// [`partition_graph`](crate::partition_graph), with rows of features taken from the files when they are written.
+    /// Partitions the graph as [`partition_graph`](crate::partition_graph) does. Feature rows are copied from the files
+    /// when parts are written.
     ///
     /// # Errors
     /// As [`partition_graph`](crate::partition_graph).
@@ -75,7 +77,7 @@ impl ChunkedGraph {
     }
 }
 
-/// One feature of the `count` nodes or edges of type `ty`.
+/// Opens a feature of the `count` nodes or edges of type `ty`.
 fn column(
     json: &Path,
     data: &ChunkedData,

@@ -5,27 +5,27 @@ use rayon::prelude::*;
 
 use crate::partition_book::ByPart;
 
-/// Edges between parts: which of a part's own edges come from which other part.
+/// For each part, its own edges whose source another part owns, grouped by that part.
 #[derive(Debug)]
 pub(crate) struct CrossPartEdges {
-    /// By destination part, then by edge type.
+    /// Edges by destination part, then by edge type.
     lists: Vec<Vec<FromParts>>,
-    /// Destination parts of the edges from each part, ascending.
+    /// For each part, the destination parts of the edges that leave it, ascending.
     targets: Vec<Vec<u32>>,
 }
 
-/// Places of edges that end in one part, by the part they come from; ascending for each. Only the parts that edges come
-/// from are listed: with a counter for every pair of parts, memory would grow with their square.
+/// Positions of the edges into one part, grouped by source part and ascending inside a group. Only source parts with
+/// edges are listed: a counter for every pair of parts would take memory quadratic in their number.
 #[derive(Debug)]
 struct FromParts {
-    /// Part, and where its places begin.
+    /// Source part, and the start of its group in `positions`.
     starts: Vec<(u32, u32)>,
-    places: Vec<u32>,
+    positions: Vec<u32>,
 }
 
 impl FromParts {
     fn new(mut crossing: Vec<(u32, u32)>) -> Self {
-        // By part, and in it by place, which are given in ascending order.
+        // A stable sort by part: positions are ascending already.
         crossing.sort_by_key(|c| c.0);
         let mut starts: Vec<(u32, u32)> = vec![];
         for (i, &(part, _)) in crossing.iter().enumerate() {
@@ -33,12 +33,12 @@ impl FromParts {
                 starts.push((part, i as u32));
             }
         }
-        Self { starts, places: crossing.into_iter().map(|c| c.1).collect() }
+        Self { starts, positions: crossing.into_iter().map(|c| c.1).collect() }
     }
     fn from(&self, part: usize) -> &[u32] {
         let Ok(at) = self.starts.binary_search_by_key(&part, |s| s.0 as usize) else { return &[] };
-        let end = self.starts.get(at + 1).map_or(self.places.len(), |next| next.1 as usize);
-        &self.places[self.starts[at].1 as usize..end]
+        let end = self.starts.get(at + 1).map_or(self.positions.len(), |next| next.1 as usize);
+        &self.positions[self.starts[at].1 as usize..end]
     }
 }
 
@@ -60,8 +60,8 @@ impl CrossPartEdges {
             let (of, src, by_part) =
                 (&owner[schema.endpoints(t).0], graph.relations()[t].src(), &edges[t]);
             let from = starts[t][part];
-            let places = from..from + by_part.counts[part] as usize;
-            let crossing: Vec<(u32, u32)> = places
+            let positions = from..from + by_part.counts[part] as usize;
+            let crossing: Vec<(u32, u32)> = positions
                 .map(|i| (of[src[by_part.ids[i] as usize] as usize], i as u32))
                 .filter(|&(p, _)| p as usize != part)
                 .collect();
@@ -80,24 +80,24 @@ impl CrossPartEdges {
         }
         Self { lists, targets }
     }
-    /// Number of a part's own edges that come from other parts.
+    /// Number of edges from other parts into a part.
     pub(crate) fn entering(&self, part: usize) -> u64 {
-        self.lists[part].iter().map(|l| l.places.len() as u64).sum()
+        self.lists[part].iter().map(|l| l.positions.len() as u64).sum()
     }
-    /// Edge types and places of the edges from other parts to one.
-    fn entering_edges(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+    /// Edge types and positions of the edges from other parts into a part.
+    pub(super) fn entering_edges(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         self.lists[part]
             .iter()
             .enumerate()
-            .flat_map(|(t, l)| l.places.iter().map(move |&place| (t, place)))
+            .flat_map(|(t, l)| l.positions.iter().map(move |&position| (t, position)))
     }
-    /// Edge types and places of the edges from one part to others, in the order of global ids.
-    fn out_of(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+    /// Edge types and positions of the edges from a part to other parts, in the order of global ids.
+    pub(super) fn out_of(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         let between = move |&to: &u32| {
             self.lists[to as usize]
                 .iter()
                 .enumerate()
-                .flat_map(move |(t, l)| l.from(part).iter().map(move |&place| (t, place)))
+                .flat_map(move |(t, l)| l.from(part).iter().map(move |&position| (t, position)))
         };
         self.targets[part].iter().flat_map(between)
     }

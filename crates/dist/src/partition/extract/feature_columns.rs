@@ -1,4 +1,4 @@
-//! Reads feature columns from tensors or files when parts are written.
+//! Selects rows of feature columns, which are tensors or files.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ use crate::partition::format::dtypes::stored_dtype;
 /// The columns of one node type or edge type.
 pub(crate) type FeatureColumns = BTreeMap<String, FeatureColumn>;
 
-/// A column.
+/// A feature column.
 #[derive(Clone, Debug)]
 pub(crate) enum FeatureColumn {
-    /// In memory; shares the tensor.
+    /// A tensor in memory, shared with the graph.
     Memory(Box<Column>),
-    /// In files, read as rows are asked for.
+    /// Mapped files, from which rows are read on demand.
     Chunks(ChunkedColumn),
 }
 
 impl FeatureColumn {
-    /// What files hold of a row: dtype and shape, the number of rows left out.
+    /// Dtype and shape of a row as it is stored in files.
     pub(crate) fn row(&self) -> (Dtype, &[usize]) {
         match self {
-            // Quantised columns were refused by `feature_columns`.
+            // `feature_columns` rejects quantised columns.
             Self::Memory(c) => {
                 (stored_dtype(c.dtype()).unwrap_or(Dtype::U8), &c.shape().as_slice()[1..])
             }
             Self::Chunks(c) => c.row(),
         }
     }
-    /// Rows as files hold them, booleans one byte each. Ids are in range.
+    /// Selects rows as they are stored in files, booleans as one byte each. Ids are in range.
     pub(crate) fn rows(&self, ids: &[u32]) -> TensorData {
         match self {
             Self::Memory(c) => {

@@ -1,4 +1,4 @@
-//! Builds the part of a rank from its own nodes and edges.
+//! Builds the part of a rank from the nodes and edges that the rank owns.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use burn_gnn_graph::{EdgeKey, NodeKey, Schema};
 
 use crate::comm::Communicator;
 use crate::error::DistError;
-use crate::exchange::{Pack, Unpack, agree, ask, digest};
+use crate::exchange::{Pack, Unpack, agree, digest, round_trip};
 use crate::partition::part::attributes::no_attributes;
 use crate::partition::part::check::check_size;
 use crate::partition::part::partition::{Features, Partition};
 use crate::partition_book::{Numbering, PartitionBook, etype_number, ntype_number};
 
-/// The nodes of one rank and their in-edges: what [`Partition::from_own_part`] makes a part of. Ids are those of the
-/// whole graph, by type.
+/// The nodes that a rank owns and their in-edges: the input of [`Partition::from_own_part`]. Ids are those of the whole
+/// graph, per type.
 #[derive(Clone, Debug)]
 pub struct OwnPart {
     /// Name of the graph, the same on all ranks.
     pub graph_name: String,
-    /// A hash that all parts of one partitioning share; 0 where there is none.
+    /// A hash that all parts of one partitioning share, or 0.
     pub fingerprint: u64,
-    /// The file that this comes from, for errors.
+    /// The file that the nodes and edges come from. Errors name it.
     pub path: PathBuf,
-    /// Types of the graph, the same on all ranks.
+    /// Node types and edge types of the graph, the same on all ranks.
     pub schema: Arc<Schema>,
     /// Nodes of each type, in the order of the schema.
     pub nodes: Vec<OwnNodes>,
@@ -37,13 +37,13 @@ pub struct OwnPart {
 pub struct OwnNodes {
     /// Ids of the nodes that the rank owns, ascending.
     pub inner: Vec<u32>,
-    /// Ids of the other nodes that edges come from, ascending.
+    /// Ids of the halo nodes, ascending: sources of edges that other ranks own.
     pub halo: Vec<u32>,
     /// Rank that owns each halo node.
     pub owners: Vec<u32>,
 }
 
-/// The edges of one type in an [`OwnPart`]. Local ids are positions in `inner` and then in `halo` of the node type.
+/// The edges of one type in an [`OwnPart`]. Local ids count the `inner` nodes of the node type, then its `halo` nodes.
 #[derive(Clone, Debug, Default)]
 pub struct OwnEdges {
     /// Local id of the source of each edge.
@@ -54,7 +54,7 @@ pub struct OwnEdges {
     pub edge_ids: Vec<u64>,
 }
 
-/// Nodes and edges that each rank owns, by type and then by rank, and digests of both by rank.
+/// Number of nodes and edges of each rank, by type and then by rank, and a digest of both by rank.
 struct Counts {
     nodes: Vec<Vec<u64>>,
     edges: Vec<Vec<u64>>,
@@ -68,11 +68,11 @@ impl OwnNodes {
 }
 
 impl OwnPart {
-    fn bad(&self, message: String) -> DistError {
+    fn invalid(&self, message: String) -> DistError {
         DistError::format(&self.path, message)
     }
 
-    /// Name of the graph, its types and the fingerprint, which ranks compare.
+    /// Text with the name of the graph, its types and its fingerprint, which ranks compare.
     fn name(&self) -> String {
         let edges: Vec<String> = self.schema.etypes().iter().map(ToString::to_string).collect();
         let (nodes, edges) = (self.schema.ntypes().join(", "), edges.join(", "));
@@ -86,7 +86,7 @@ impl OwnPart {
         let (ntypes, etypes) = (self.schema.ntypes(), self.schema.etypes());
         let found = (self.nodes.len(), self.edges.len());
         if found != (ntypes.len(), etypes.len()) {
-            return Err(self.bad(format!(
+            return Err(self.invalid(format!(
                 "`nodes` and `edges`: expected an entry for each of {} and {} types, found {found:?}",
                 ntypes.len(),
                 etypes.len()
@@ -112,19 +112,19 @@ impl OwnPart {
         for (name, ids) in [("inner", inner), ("halo", halo)] {
             if let Some(at) = ids.windows(2).position(|w| w[0] >= w[1]) {
                 let (a, b) = (ids[at], ids[at + 1]);
-                return Err(self.bad(format!(
+                return Err(self.invalid(format!(
                     "`{name}` of `{ntype}`, position {at}: expected ascending ids, found {a} and {b}"
                 )));
             }
         }
         if owners.len() != halo.len() {
             let (expected, found) = (halo.len(), owners.len());
-            return Err(self.bad(format!(
+            return Err(self.invalid(format!(
                 "`owners` of `{ntype}`: expected {expected} entries, found {found}"
             )));
         }
         if let Some(p) = owners.iter().find(|&&p| p as usize >= ranks || p as usize == rank) {
-            return Err(self.bad(format!(
+            return Err(self.invalid(format!(
                 "`owners` of `{ntype}`: expected other ranks in 0..{ranks}, found {p}; run one rank per part"
             )));
         }
@@ -140,7 +140,7 @@ impl OwnPart {
         for (name, found) in [("dst", dst.len()), ("edge_ids", edge_ids.len())] {
             if found != src.len() {
                 let expected = src.len();
-                return Err(self.bad(format!(
+                return Err(self.invalid(format!(
                     "`{name}` of `{etype}`: expected {expected} entries, found {found}"
                 )));
             }
@@ -149,19 +149,19 @@ impl OwnPart {
         if let Some(e) = (0..src.len()).find(|&e| src[e] as usize >= nodes || dst[e] as usize >= n)
         {
             let (u, v) = (src[e], dst[e]);
-            return Err(self.bad(format!(
+            return Err(self.invalid(format!(
                 "edge {e} of `{etype}`: `src` must lie in 0..{nodes} and `dst` in 0..{n}, got {u} and {v}"
             )));
         }
         Ok(())
     }
 
-    /// For each rank: what this one owns, and the nodes that it borrows there, by type.
-    fn asks(&self, ranks: usize) -> Vec<Pack> {
+    /// The message to each rank: the sizes of this rank's part, and its halo nodes that the other rank owns, by type.
+    fn requests(&self, ranks: usize) -> Vec<Pack> {
         let nodes = self.nodes.iter().flat_map(|t| &t.inner);
-        let ends = self.edges.iter().flat_map(|e| e.src.iter().chain(&e.dst));
+        let endpoints = self.edges.iter().flat_map(|e| e.src.iter().chain(&e.dst));
         let ids = self.edges.iter().flat_map(|e| e.edge_ids.iter().copied());
-        let sum = digest(nodes.chain(ends).map(|&i| u64::from(i)).chain(ids));
+        let sum = digest(nodes.chain(endpoints).map(|&i| u64::from(i)).chain(ids));
         let nodes: Vec<u64> = self.nodes.iter().map(|t| t.inner.len() as u64).collect();
         let edges: Vec<u64> = self.edges.iter().map(|e| e.src.len() as u64).collect();
         let mut borrowed = vec![vec![Vec::<u32>::new(); self.nodes.len()]; ranks];
@@ -169,14 +169,14 @@ impl OwnPart {
             halo.iter().zip(owners).for_each(|(&u, &p)| borrowed[p as usize][t].push(u));
         }
         let message = |by_type: &Vec<Vec<u32>>| {
-            // The name first: counts are by the types that it names.
+            // The name comes first: it determines the number of counts.
             let pack = Pack::default().with(self.name().as_bytes()).with(&[sum]);
             by_type.iter().fold(pack.with(&nodes).with(&edges), |pack, ids| pack.with(ids))
         };
         borrowed.iter().map(message).collect()
     }
 
-    /// Adds what a rank owns to the counts; the places of the nodes that it borrows here, by type.
+    /// Adds the sizes of a rank's part to the counts, and returns the positions of its halo nodes in this part, by type.
     fn answer(
         &self,
         rank: usize,
@@ -186,7 +186,7 @@ impl OwnPart {
         let (from, name) = (asked.peer(), asked.list::<u8>()?);
         if name != self.name().as_bytes() {
             let found = String::from_utf8_lossy(&name);
-            return Err(self.bad(format!(
+            return Err(self.invalid(format!(
                 "expected a part of `{}` on rank {from}, found one of `{found}`",
                 self.name()
             )));
@@ -198,28 +198,28 @@ impl OwnPart {
         }
         let mut pack = Pack::default();
         for (ntype, nodes) in self.schema.ntypes().iter().zip(&self.nodes) {
-            let place = |u: u32| {
+            let position = |u: u32| {
                 let missing = |_| {
-                    self.bad(format!("rank {from} has node {u} of type `{ntype}` as a halo node of rank {rank}, which does not own it; write the parts again, of one partitioning"))
+                    self.invalid(format!("rank {from} has node {u} of type `{ntype}` as a halo node of rank {rank}, which does not own it; write the parts again, of one partitioning"))
                 };
                 nodes.inner.binary_search(&u).map(|at| at as u64).map_err(missing)
             };
-            let places =
-                asked.list::<u32>()?.into_iter().map(place).collect::<Result<Vec<_>, _>>()?;
-            pack.list(&places);
+            let positions =
+                asked.list::<u32>()?.into_iter().map(position).collect::<Result<Vec<_>, _>>()?;
+            pack.list(&positions);
         }
         Ok(pack)
     }
 }
 
 impl Partition {
-    /// The part of this rank, from its own nodes and edges alone: no rank sees those of another, and nobody holds
-    /// an owner per node of the graph. Owners tell the places of halo nodes. Collective; all parts together are the
-    /// graph.
+    /// Builds the part of this rank from the nodes and edges that the rank owns. No rank reads the part of another
+    /// rank or holds an owner for every node of the graph: the owner of a halo node sends its position. The parts of
+    /// all ranks together are the graph. Collective.
     ///
-    /// The part has what layers compute with ([`LocalPartition`](crate::LocalPartition)) and what in-edges are
-    /// sampled from, with the ids of a graph that was cut by [`partition_graph`](crate::partition_graph): losses
-    /// and gradients are the same. As with `num_hops` of 0 there, out-edges to other parts are not in it.
+    /// The part serves full-graph training ([`LocalPartition`](crate::LocalPartition)) and sampling of in-edges. Its
+    /// ids are those that [`partition_graph`](crate::partition_graph) assigns for the same owners, so losses and
+    /// gradients are the same too. As with `num_hops` of 0 there, out-edges to other parts are not included.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -248,9 +248,9 @@ impl Partition {
     /// ```
     ///
     /// # Errors
-    /// On every rank: `own` of one of them; lists that do not ascend, or differ in length; ids that are not local;
-    /// edges that end outside of `inner`; a halo node that its owner does not have; parts of different graphs or
-    /// partitionings.
+    /// On every rank: `own` is an error on one of them; lists that do not ascend or that differ in length; ids that are
+    /// not local; edges whose destination is not in `inner`; a halo node that its owner does not have; parts of
+    /// different graphs or partitionings.
     ///
     /// # Cost
     /// `O(E + H log H)` for `E` edges and `H` halo nodes of the part, and two exchanges of 8 bytes per halo node.
@@ -266,19 +266,20 @@ impl Partition {
             edges: vec![vec![]; own.edges.len()],
             sums: vec![],
         };
-        let names = ["nodes that parts borrow", "places of borrowed nodes"];
-        let answers =
-            ask(comm, names, Ok(own.asks(ranks)), |asked| own.answer(rank, asked, &mut counts))?;
+        let names = ["halo nodes", "positions of halo nodes"];
+        let answers = round_trip(comm, names, Ok(own.requests(ranks)), |asked| {
+            own.answer(rank, asked, &mut counts)
+        })?;
 
         let OwnPart { graph_name, fingerprint: _, path, schema, nodes, edges } = own;
         let numbering = |what, counts: Vec<Vec<u64>>| {
-            let many = || {
+            let too_many = || {
                 DistError::format(
                     &path,
                     format!("expected at most {} {what}s, found more", u64::MAX),
                 )
             };
-            Numbering::ranges(what, ranks, &counts).ok_or_else(many)
+            Numbering::ranges(what, ranks, &counts).ok_or_else(too_many)
         };
         let book = Arc::new(PartitionBook::new(
             schema.clone(),
@@ -286,7 +287,7 @@ impl Partition {
             numbering("node", counts.nodes)?,
             numbering("edge", counts.edges)?,
         ));
-        // Inner nodes type by type, then halo nodes by owner, type and id.
+        // Local ids: inner nodes type by type, then halo nodes by owner, type and id.
         let mut halo: Vec<(u32, usize, usize)> = vec![];
         for (t, nodes) in nodes.iter().enumerate() {
             halo.extend(nodes.owners.iter().enumerate().map(|(at, &p)| (p, t, at)));
@@ -338,17 +339,17 @@ impl Partition {
             book,
             node_feats: Features::new(),
             edge_feats: Features::new(),
-            extras: no_attributes(&schema),
+            attributes: no_attributes(&schema),
         };
         let checked = partition.check(&path);
         agree(comm, "parts of own edges", checked.map(|()| partition))
     }
 
-    /// With a column of features, labels or masks of the inner nodes of a type: a row per node, in the order of
+    /// Adds a column of features, labels or masks for the inner nodes of a type: one row per node, in the order of
     /// [`inner_nids`](Self::inner_nids).
     ///
     /// # Errors
-    /// Another number of rows.
+    /// The number of rows differs.
     ///
     /// # Panics
     /// There is no such type.
@@ -365,10 +366,11 @@ impl Partition {
         Ok(self)
     }
 
-    /// With a column of the inner edges of a type: a row per edge, in ascending order of their ids in the input graph.
+    /// Adds a column for the inner edges of a type: one row per edge, in ascending order of their ids in the input
+    /// graph.
     ///
     /// # Errors
-    /// Another number of rows.
+    /// The number of rows differs.
     ///
     /// # Panics
     /// There is no such type.

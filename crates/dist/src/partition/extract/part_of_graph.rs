@@ -10,21 +10,21 @@ use crate::partition::part::check::check_size;
 use crate::partition::part::partition::{Features, Partition};
 use crate::partition_book::{ByPart, Numbering};
 
-/// What a part holds besides features: edges as (type, place) and halo nodes as (owner, type, place), both in the order
-/// of the file.
+/// The edges of a part that it does not own, as (type, position), and its halo nodes, as (owner, type, position), both
+/// in the order of the file.
 pub(crate) struct Outline {
     pub(crate) outer: Vec<(usize, u32)>,
     pub(crate) halo: Vec<(u32, u32, u32)>,
 }
 
 impl PartitionedGraph {
-    /// Cuts one part out.
+    /// Extracts one part.
     ///
     /// # Errors
-    /// No such part, more local nodes or edges than `u32` can number.
+    /// `part` is out of range; more local nodes or edges than `u32` can number.
     ///
     /// # Cost
-    /// Time and memory of the part; from two hops on the relations' CSC, which then stay in memory.
+    /// Time and memory proportional to the part. From two hops on also the CSC of all relations, which stay in memory.
     pub fn part(&self, part: usize) -> Result<Partition, DistError> {
         let feats = |rows: &[FeatureColumns], by_part: &[ByPart], of: &Numbering| {
             let mut out = Features::new();
@@ -39,14 +39,14 @@ impl PartitionedGraph {
             Ok::<_, DistError>(out)
         };
         let mut partition = self.structure(part)?;
-        partition.extras = self.extras(&partition)?;
+        partition.attributes = self.attributes(&partition)?;
         partition.node_feats = feats(&self.node_rows, &self.nodes, &self.book.nodes)?;
         partition.edge_feats = feats(&self.edge_rows, &self.edges, &self.book.edges)?;
         Ok(partition)
     }
 
-    /// Those of a part, of which the structure is there.
-    pub(crate) fn extras(&self, part: &Partition) -> Result<AttributesByType, DistError> {
+    /// Lists, texts and ids of the local nodes and edges of a part.
+    pub(crate) fn attributes(&self, part: &Partition) -> Result<AttributesByType, DistError> {
         let frames = [self.graph.node_frames(), self.graph.edge_frames()];
         let has_none = |f: &Frame| {
             f.lists().next().is_none()
@@ -68,7 +68,7 @@ impl PartitionedGraph {
         Ok([of(0)?, of(1)?])
     }
 
-    /// Original ids of what a part owns of a type, ascending.
+    /// Original ids of the nodes or edges of a type that a part owns, ascending.
     pub(crate) fn inner_ids<'a>(
         &self,
         part: usize,
@@ -76,11 +76,11 @@ impl PartitionedGraph {
         by_part: &'a [ByPart],
         of: &Numbering,
     ) -> Result<&'a [u32], DistError> {
-        let places = of.places(part, t)?;
-        Ok(&by_part[t].ids[places.start as usize..places.end as usize])
+        let positions = of.positions(part, t)?;
+        Ok(&by_part[t].ids[positions.start as usize..positions.end as usize])
     }
 
-    /// A part without its features, lists, texts and ids.
+    /// Extracts a part without its features, lists, texts and ids.
     pub(crate) fn structure(&self, part: usize) -> Result<Partition, DistError> {
         let Outline { outer, halo } = self.outline(part)?;
         let (book, schema) = (&self.book, self.graph.schema());
@@ -89,7 +89,7 @@ impl PartitionedGraph {
         let num_inner_edges = book.edges.part_total(part) as usize;
         let (nodes, count) = (num_inner_nodes + halo.len(), num_inner_edges + outer.len());
         check_size(part, nodes, count)?;
-        // Local id of a node, by original id: a table of which only the entries of local nodes are ever touched.
+        // Local id of a node, by original id. Only the entries of local nodes are ever accessed.
         let mut local: Vec<Vec<u32>> =
             self.graph.node_counts().iter().map(|&n| vec![0; n]).collect();
         let mut at = 0;
@@ -99,45 +99,46 @@ impl PartitionedGraph {
                 at += 1;
             }
         }
-        for &(_, t, place) in &halo {
+        for &(_, t, position) in &halo {
             let t = t as usize;
-            local[t][self.nodes[t].ids[place as usize] as usize] = at;
+            local[t][self.nodes[t].ids[position as usize] as usize] = at;
             at += 1;
         }
 
         let (mut src, mut dst) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let (mut eid, mut orig_eid) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut push = |t: usize, place: u32, owner: usize| {
-            let (e, (s, d)) = (self.edges[t].ids[place as usize], schema.endpoints(t));
+        let mut push = |t: usize, position: u32, owner: usize| {
+            let (e, (s, d)) = (self.edges[t].ids[position as usize], schema.endpoints(t));
             src.push(local[s][relations[t].src()[e as usize] as usize]);
             dst.push(local[d][relations[t].dst()[e as usize] as usize]);
-            eid.push(book.edges.global_id(owner, t, u64::from(place)).0);
+            eid.push(book.edges.global_id(owner, t, u64::from(position)).0);
             orig_eid.push(u64::from(e));
         };
         for t in 0..relations.len() {
-            book.edges.places(part, t)?.for_each(|place| push(t, place as u32, part));
+            book.edges.positions(part, t)?.for_each(|position| push(t, position as u32, part));
         }
-        for (t, place) in outer {
-            let owner = self.owner_of_edge(t, self.edges[t].ids[place as usize]);
-            push(t, place, owner);
+        for (t, position) in outer {
+            let owner = self.owner_of_edge(t, self.edges[t].ids[position as usize]);
+            push(t, position, owner);
         }
 
         let (mut nid, mut orig_nid) = (Vec::with_capacity(nodes), Vec::with_capacity(nodes));
         let mut trainer_id = self.trainers.as_ref().map(|_| Vec::with_capacity(num_inner_nodes));
         for t in 0..types {
-            let places = book.nodes.places(part, t)?;
-            nid.extend(places.clone().map(|i| book.nodes.global_id(part, t, i).0));
+            let positions = book.nodes.positions(part, t)?;
+            nid.extend(positions.clone().map(|i| book.nodes.global_id(part, t, i).0));
             let ids = self.inner_ids(part, t, &self.nodes, &book.nodes)?;
             orig_nid.extend(ids.iter().map(|&v| u64::from(v)));
             if let (Some(out), Some(trainers)) = (&mut trainer_id, &self.trainers) {
                 out.extend(ids.iter().map(|&v| trainers[t][v as usize]));
             }
         }
-        nid.extend(halo.iter().map(|&(owner, t, place)| {
-            book.nodes.global_id(owner as usize, t as usize, u64::from(place)).0
+        nid.extend(halo.iter().map(|&(owner, t, position)| {
+            book.nodes.global_id(owner as usize, t as usize, u64::from(position)).0
         }));
         orig_nid.extend(
-            halo.iter().map(|&(_, t, place)| u64::from(self.nodes[t as usize].ids[place as usize])),
+            halo.iter()
+                .map(|&(_, t, position)| u64::from(self.nodes[t as usize].ids[position as usize])),
         );
         Ok(Partition {
             book: book.clone(),
@@ -157,7 +158,7 @@ impl PartitionedGraph {
             trainer_id,
             node_feats: Features::new(),
             edge_feats: Features::new(),
-            extras: no_attributes(schema),
+            attributes: no_attributes(schema),
         })
     }
 
@@ -166,7 +167,7 @@ impl PartitionedGraph {
         self.owner[d][self.graph.relations()[t].dst()[e as usize] as usize] as usize
     }
 
-    /// Edges beyond a part's own, and the nodes of other parts that any of its edges touches.
+    /// The edges of a part that it does not own, and the nodes of other parts at the endpoints of its edges.
     pub(crate) fn outline(&self, part: usize) -> Result<Outline, DistError> {
         let parts = self.config.num_parts;
         if part >= parts {
@@ -177,8 +178,9 @@ impl PartitionedGraph {
             });
         }
         let schema = self.graph.schema();
-        let endpoints = |t: usize, place: u32| {
-            let (e, r) = (self.edges[t].ids[place as usize] as usize, &self.graph.relations()[t]);
+        let endpoints = |t: usize, position: u32| {
+            let (e, r) =
+                (self.edges[t].ids[position as usize] as usize, &self.graph.relations()[t]);
             (r.src()[e], r.dst()[e])
         };
         let mut seen: Vec<Vec<bool>> =
@@ -188,13 +190,13 @@ impl PartitionedGraph {
             if !std::mem::replace(&mut seen[t][v as usize], true) {
                 let owner = self.owner[t][v as usize];
                 if owner as usize != part {
-                    halo.push((owner, t as u32, self.node_places[t][v as usize]));
+                    halo.push((owner, t as u32, self.node_positions[t][v as usize]));
                 }
             }
         };
         // Sources of own edges.
-        for (t, place) in self.crossing.entering_edges(part) {
-            touch(&mut halo, schema.endpoints(t).0, endpoints(t, place).0);
+        for (t, position) in self.crossing.entering_edges(part) {
+            touch(&mut halo, schema.endpoints(t).0, endpoints(t, position).0);
         }
         let mut outer = vec![];
         if self.config.num_hops > 0 {
@@ -203,18 +205,18 @@ impl PartitionedGraph {
         if self.config.num_hops > 1 {
             self.further_hops(part, &halo, &mut outer);
         }
-        for &(t, place) in &outer {
-            let ((s, d), (u, v)) = (schema.endpoints(t), endpoints(t, place));
+        for &(t, position) in &outer {
+            let ((s, d), (u, v)) = (schema.endpoints(t), endpoints(t, position));
             touch(&mut halo, s, u);
             touch(&mut halo, d, v);
         }
         halo.sort_unstable();
         if self.config.num_hops > 1 || !self.config.reshuffle {
-            let global = |&(t, place): &(usize, u32)| {
+            let global = |&(t, position): &(usize, u32)| {
                 self.book.edges.global_id(
-                    self.owner_of_edge(t, self.edges[t].ids[place as usize]),
+                    self.owner_of_edge(t, self.edges[t].ids[position as usize]),
                     t,
-                    u64::from(place),
+                    u64::from(position),
                 )
             };
             outer.sort_by_cached_key(global);
@@ -223,7 +225,7 @@ impl PartitionedGraph {
         Ok(Outline { outer, halo })
     }
 
-    /// In-edges of `frontier`, of their sources, and so on, one hop less than the halo has.
+    /// Adds the in-edges of `frontier`, of their sources, and so on: one hop less than the depth of the halo.
     fn further_hops(
         &self,
         part: usize,
@@ -231,7 +233,7 @@ impl PartitionedGraph {
         outer: &mut Vec<(usize, u32)>,
     ) {
         let (schema, relations) = (self.graph.schema(), self.graph.relations());
-        let edge_places: Vec<Vec<u32>> = self.edges.iter().map(ByPart::places).collect();
+        let edge_positions: Vec<Vec<u32>> = self.edges.iter().map(ByPart::positions).collect();
         let mut reached: Vec<Vec<bool>> =
             self.owner.iter().map(|o| o.iter().map(|&p| p as usize == part).collect()).collect();
         let mut frontier: Vec<(usize, u32)> = frontier
@@ -240,7 +242,7 @@ impl PartitionedGraph {
             .collect();
         frontier.iter().for_each(|&(t, v)| reached[t][v as usize] = true);
         for _ in 1..self.config.num_hops {
-            // All there is has been reached.
+            // The whole connected component has been reached.
             if frontier.is_empty() {
                 break;
             }
@@ -250,7 +252,7 @@ impl PartitionedGraph {
                     let (s, csc) = (schema.endpoints(t).0, relations[t].csc());
                     for p in csc.row(v as usize) {
                         let (u, e) = (csc.indices()[p], csc.edge_id(p));
-                        outer.push((t, edge_places[t][e as usize]));
+                        outer.push((t, edge_positions[t][e as usize]));
                         if !std::mem::replace(&mut reached[s][u as usize], true) {
                             next.push((s, u));
                         }

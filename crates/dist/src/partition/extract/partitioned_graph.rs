@@ -12,8 +12,8 @@ use crate::partition::assign;
 use crate::partition::config::PartitionConfig;
 use crate::partition_book::{ByPart, Numbering, PartitionBook, etype_number, ntype_number};
 
-/// A graph, who owns what, and the new numbering. Parts are cut out one at a time by
-/// [`part`](Self::part) or written by [`write`](Self::write).
+/// A graph with the owner part of each node and edge and the new numbering. [`part`](Self::part) extracts one part,
+/// [`write`](Self::write) writes all of them.
 #[derive(Debug)]
 pub struct PartitionedGraph {
     pub(crate) graph: Graph,
@@ -21,14 +21,14 @@ pub struct PartitionedGraph {
     pub(crate) book: Arc<PartitionBook>,
     /// Part of each node, by original type-wise id.
     pub(crate) owner: Vec<Vec<u32>>,
-    /// Trainer of each node, where parts have several.
+    /// Trainer of each node, if parts have several trainers.
     pub(crate) trainers: Option<Vec<Vec<u32>>>,
-    /// Original ids part by part, per type.
+    /// Original ids, ordered part by part, per type.
     pub(crate) nodes: Vec<ByPart>,
     pub(crate) edges: Vec<ByPart>,
-    /// Place of each node in `nodes`.
-    pub(crate) node_places: Vec<Vec<u32>>,
-    /// `0..n` of the largest type, where ids were kept.
+    /// Position of each node in `nodes`, by original id.
+    pub(crate) node_positions: Vec<Vec<u32>>,
+    /// `0..n` for the largest type, if ids are kept.
     pub(crate) identity: Vec<u32>,
     pub(crate) crossing: CrossPartEdges,
     pub(crate) node_rows: Vec<FeatureColumns>,
@@ -39,20 +39,24 @@ pub struct PartitionedGraph {
 /// Assigns nodes to parts and renumbers nodes and edges.
 ///
 /// # Semantics
-/// An edge belongs to the part of its destination. New type-wise ids run part by part and keep the original order
-/// inside (part, type); global ids run part by part, inside a part type by type. METIS sees all types as one graph with
-/// both directions of every edge, parallel edges as weights, self loops left out; without edges, nodes are dealt out in
-/// order. Equal settings give equal parts, bit for bit, for any number of threads. Types, relations and parts may be
-/// empty, graphs disconnected. A part has the feature rows of what it owns, and the lists, texts and ids (of files,
-/// global) of all its local nodes and edges, halo included: [`Partition::to_graph`] gives them to its frames.
+/// * The part of an edge is the part of its destination.
+/// * New type-wise ids are assigned part by part and keep the original order inside each part and type. Global ids are
+///   assigned part by part and, inside a part, type by type.
+/// * METIS gets all types as one undirected graph: parallel edges become weights, self loops are left out. If there are
+///   no edges, nodes are divided in order.
+/// * Equal settings give equal parts, bit for bit, for any number of threads.
+/// * Types, relations and parts may be empty, and the graph may be disconnected.
+/// * A part holds the feature rows of its own nodes and edges. It holds the lists, texts and ids (of files, and global)
+///   of all its local nodes and edges, halo included; [`Partition::to_graph`](crate::Partition::to_graph) adds them to
+///   the frames.
 ///
 /// # Errors
-/// Settings out of range, more parts than nodes, an assignment that does not fit the graph, more nodes or edges
-/// than METIS can number ([`DistError::TooLarge`]: LDG and Fennel take them), a quantised feature column.
+/// Settings out of range; more parts than nodes; an assignment that does not match the graph; more nodes or edges than
+/// METIS can number ([`DistError::TooLarge`]: use LDG or Fennel); a quantised feature column.
 ///
 /// # Cost
-/// `O(V + E)` time besides METIS or streaming, and 8 bytes per node and edge. METIS takes some 40 bytes per edge, LDG
-/// and Fennel 8.
+/// `O(V + E)` time plus that of the method, and 8 bytes per node and edge. METIS takes about 40 bytes per edge, LDG and
+/// Fennel take 8.
 ///
 /// ```
 /// use burn_gnn_dist::{PartitionConfig, partition_graph};
@@ -71,7 +75,7 @@ pub fn partition_graph(
     partition_rows(graph, config, rows(graph.node_frames())?, rows(graph.edge_frames())?)
 }
 
-/// [`partition_graph`] with rows of features from anywhere.
+/// [`partition_graph`] with feature columns from tensors or files.
 pub(crate) fn partition_rows(
     graph: &Graph,
     config: &PartitionConfig,
@@ -93,7 +97,7 @@ pub(crate) fn partition_rows(
     };
     let nodes: Vec<_> =
         owner.iter().map(|o: &Vec<u32>| ByPart::new(o.len(), parts, |v| o[v])).collect();
-    let node_places: Vec<_> = nodes.par_iter().map(ByPart::places).collect();
+    let node_positions: Vec<_> = nodes.par_iter().map(ByPart::positions).collect();
     let mut edges = Vec::with_capacity(graph.relations().len());
     for (t, r) in graph.relations().iter().enumerate() {
         let (of, dst) = (&owner[schema.endpoints(t).1], r.dst());
@@ -135,7 +139,7 @@ pub(crate) fn partition_rows(
         trainers,
         nodes,
         edges,
-        node_places,
+        node_positions,
         identity,
         crossing,
         node_rows,
@@ -152,15 +156,15 @@ pub(crate) fn partition_rows(
 }
 
 impl PartitionedGraph {
-    /// Owners and numberings.
+    /// The partition book: owners and numberings.
     pub fn book(&self) -> &Arc<PartitionBook> {
         &self.book
     }
-    /// The settings it was cut by.
+    /// The settings of the partitioning.
     pub fn config(&self) -> &PartitionConfig {
         &self.config
     }
-    /// Edges whose endpoints are in different parts.
+    /// Number of edges whose endpoints are in different parts.
     pub fn edge_cut(&self) -> u64 {
         (0..self.config.num_parts).map(|p| self.crossing.entering(p)).sum()
     }
@@ -208,7 +212,8 @@ impl PartitionedGraph {
     }
 }
 
-/// Tells one partitioning from another: a hash of structure, owners and settings. Features have checksums of their own.
+/// Hash of the structure, the owners and the settings, which identifies a partitioning. Feature files have separate
+/// checksums.
 fn fingerprint(graph: &Graph, config: &PartitionConfig, pieces: &[Vec<u32>]) -> u64 {
     use std::hash::Hasher;
     let mut h = twox_hash::XxHash3_64::new();

@@ -1,4 +1,4 @@
-//! Prints the sizes of parts as a table.
+//! Tabulates the sizes of all parts.
 
 use std::fmt;
 
@@ -9,46 +9,47 @@ use super::partitioned_graph::PartitionedGraph;
 use crate::error::DistError;
 use crate::partition_book::Numbering;
 
-/// Parts whose sizes are printed type by type; of more, the smallest and largest are.
+/// Up to this number of parts, the table prints the size of each part per type. Beyond it, only the smallest and the
+/// largest size are printed.
 const COLUMNS: usize = 8;
 
 /// Sizes of one part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartStats {
-    /// Nodes it owns.
+    /// Nodes that the part owns.
     pub nodes: u64,
-    /// Edges it owns.
+    /// Edges that the part owns.
     pub edges: u64,
-    /// Nodes of other parts that it holds a copy of.
+    /// Nodes of other parts that the part holds a copy of.
     pub halo: u64,
-    /// Owned edges whose source another part owns.
+    /// Edges that the part owns and whose source another part owns.
     pub cut: u64,
 }
 
 /// Sizes of one node type or edge type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeStats {
-    /// Its name.
+    /// Name of the type.
     pub name: String,
     /// Nodes or edges that each part owns.
     pub parts: Vec<u64>,
 }
 
 impl TypeStats {
-    /// The largest share over the mean: 1 is even. 1 where there are none.
+    /// Largest part relative to the mean. 1 means perfectly balanced; also 1 if the type is empty.
     pub fn balance(&self) -> f64 {
         balance(self.parts.iter().copied())
     }
 }
 
-/// Sizes of all parts; prints as a table.
+/// Sizes of all parts. `Display` prints a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionTable {
-    /// By part.
+    /// Sizes of each part.
     pub parts: Vec<PartStats>,
-    /// By node type.
+    /// Sizes by node type.
     pub node_types: Vec<TypeStats>,
-    /// By edge type.
+    /// Sizes by edge type.
     pub edge_types: Vec<TypeStats>,
     method: &'static str,
 }
@@ -60,7 +61,7 @@ fn balance(sizes: impl Iterator<Item = u64> + Clone) -> f64 {
 }
 
 impl PartitionTable {
-    /// Sums over parts.
+    /// Sum over all parts.
     pub fn total(&self) -> PartStats {
         let add = |a: PartStats, b: &PartStats| PartStats {
             nodes: a.nodes + b.nodes,
@@ -70,15 +71,15 @@ impl PartitionTable {
         };
         self.parts.iter().fold(PartStats::default(), add)
     }
-    /// Most nodes of a part over the mean.
+    /// Largest number of nodes of a part relative to the mean.
     pub fn node_balance(&self) -> f64 {
         balance(self.parts.iter().map(|p| p.nodes))
     }
-    /// Most edges of a part over the mean.
+    /// Largest number of edges of a part relative to the mean.
     pub fn edge_balance(&self) -> f64 {
         balance(self.parts.iter().map(|p| p.edges))
     }
-    /// Edges between parts as a share of all; 0 where there are none.
+    /// Share of edges between parts; 0 for a graph without edges.
     pub fn cut_share(&self) -> f64 {
         let total = self.total();
         if total.edges == 0 { 0.0 } else { total.cut as f64 / total.edges as f64 }
@@ -86,7 +87,7 @@ impl PartitionTable {
 }
 
 impl PartitionedGraph {
-    /// Sizes of all parts.
+    /// Computes the sizes of all parts.
     ///
     /// # Errors
     /// As [`part`](Self::part).
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_read() {
+    fn printed_table() {
         let part = |nodes, edges, halo, cut| PartStats { nodes, edges, halo, cut };
         let kind =
             |name: &str, parts: &[u64]| TypeStats { name: name.into(), parts: parts.to_vec() };

@@ -1,4 +1,4 @@
-//! Predicts what parts hold and what a step of full-graph training sends, before a rank is started.
+//! Predicts the size of parts and the communication of a step of full-graph training.
 
 use std::fmt;
 
@@ -8,39 +8,42 @@ use burn_gnn_graph::internal::readable_bytes;
 use super::partitioned_graph::PartitionedGraph;
 use crate::error::DistError;
 
-/// Bytes before the rows of a message.
-const HEAD: u64 = 2;
+/// Bytes of a message in addition to its rows.
+const HEADER_BYTES: u64 = 2;
 
-/// What one step of full-graph training exchanges: the rows that layers ask for, and what is summed over ranks.
+/// Communication of one step of full-graph training: halo exchanges of layers, and sums over ranks.
 ///
 /// ```
 /// use burn_gnn_dist::StepTraffic;
-/// // A GCN of feature sizes 128, 64, 40 multiplies before its sums: 64 and 40 columns travel, the gradients of both come back.
+/// // A GCN of feature sizes 128, 64, 40 multiplies by its weights first: it exchanges 64 and 40 features per node, and
+/// // the gradients of both.
 /// let step = StepTraffic::new().exchange([("_N", 64)], true).exchange([("_N", 40)], true).parameters(128 * 64 + 64 + 64 * 40 + 40);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepTraffic {
     exchanges: Vec<Exchange>,
-    /// Numbers that are summed over ranks, one entry per call.
+    /// Number of values that are summed over ranks, one entry per call.
     sums: Vec<usize>,
     value_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Exchange {
-    /// By node type; types that are not named travel without columns.
+    /// Feature size by node type; other types have size 0.
     columns: Vec<(String, usize)>,
     gradients: bool,
 }
 
 impl StepTraffic {
-    /// Nothing yet.
+    /// A step without communication.
     pub fn new() -> Self {
         Self::default()
     }
-    /// A halo exchange, as each layer makes one: the columns that travel of each node type, which are the narrower ones
-    /// of a layer that multiplies before its sums; and whether `backward` sends gradients back, which it does where
-    /// some rank's rows are tracked (not for features).
+    /// Adds the halo exchange of a layer.
+    ///
+    /// `columns` is the feature size of each node type in the exchange: for a layer that multiplies by its weights
+    /// before it aggregates, the output size. `gradients` is whether `backward` sends gradients back, which is the case
+    /// if some rank tracks its rows (input features are not tracked).
     #[must_use]
     pub fn exchange(
         mut self,
@@ -51,18 +54,18 @@ impl StepTraffic {
         self.exchanges.push(Exchange { columns, gradients });
         self
     }
-    /// Gradients of so many parameters are summed ([`all_reduce_gradients`](crate::all_reduce_gradients)).
+    /// Adds the sum of the gradients of `count` parameters ([`all_reduce_gradients`](crate::all_reduce_gradients)).
     #[must_use]
     pub fn parameters(self, count: usize) -> Self {
         self.sum(count)
     }
-    /// So many other numbers are summed in one call, such as a loss and a count.
+    /// Adds one call that sums `numbers` values over ranks, such as a loss and a count.
     #[must_use]
     pub fn sum(mut self, numbers: usize) -> Self {
         self.sums.push(numbers);
         self
     }
-    /// Bytes of a number in an exchange; 4 (f32) by default.
+    /// Sets the size of a value in exchanges; 4 bytes (f32) by default.
     #[must_use]
     pub fn value_bytes(mut self, bytes: usize) -> Self {
         self.value_bytes = Some(bytes as u64);
@@ -70,25 +73,25 @@ impl StepTraffic {
     }
 }
 
-/// What one rank holds of the graph and sends in a step.
+/// Size of the part of one rank, and the bytes that the rank sends in a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankPlan {
-    /// Nodes that it owns, by node type: rows that its layers compute.
+    /// Nodes that the rank owns, by node type: the rows that its layers compute.
     pub inner_nodes: Vec<u64>,
-    /// Nodes of other ranks that its in-edges start from, by node type: rows that it receives.
+    /// Nodes of other ranks that are sources of its edges, by node type: the rows that it receives.
     pub halo_nodes: Vec<u64>,
-    /// Rows that it sends, by node type: a node counts once for each rank that borrows it.
+    /// Rows that the rank sends, by node type. A node counts once for each rank that has it in its halo.
     pub sent_rows: Vec<u64>,
     /// In-edges of its nodes, by edge type.
     pub edges: Vec<u64>,
-    /// Bytes that it hands over for other ranks in a step.
+    /// Bytes that the rank sends to other ranks in a step.
     pub bytes_sent: u64,
 }
 
-/// What [`PartitionedGraph::plan_step`] predicts of each rank. `Display` is a table.
+/// Prediction of [`PartitionedGraph::plan_step`] for each rank. `Display` prints a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepPlan {
-    /// By rank.
+    /// Prediction by rank.
     pub ranks: Vec<RankPlan>,
 }
 
@@ -124,14 +127,14 @@ impl fmt::Display for StepPlan {
 }
 
 impl PartitionedGraph {
-    /// Predicts what each rank holds and sends in one step of full-graph training with one rank per part, before parts
-    /// are written or read.
+    /// Predicts the size of each part and the bytes that each rank sends in one step of full-graph training, with one
+    /// rank per part. No part is extracted or written.
     ///
     /// ```text
     /// sent = Σ over exchanges of b · Σ over node types of columns · (rows sent + halo rows, if gradients come back)
     ///      + 8 · numbers summed · (ranks - 1)
     /// ```
-    /// with `b` bytes per number, and two bytes before each message. Memory of a rank is that of
+    /// where `b` is the size of a value in bytes; each message has two more bytes. To predict the memory of a rank, call
     /// `burn_gnn_models::ModelSizes::step_bytes` with its inner and halo nodes as sources and its inner nodes as
     /// destinations.
     ///
@@ -146,17 +149,17 @@ impl PartitionedGraph {
     /// ```
     ///
     /// # Errors
-    /// An exchange of an unknown node type.
+    /// An exchange names an unknown node type.
     ///
     /// # Cost
     /// `O(V + E)` and 4 bytes per node of the largest type.
     pub fn plan_step(&self, step: &StepTraffic) -> Result<StepPlan, DistError> {
         let (parts, schema) = (self.config.num_parts, self.book.schema());
         let ntypes = schema.ntypes().len();
-        // Rows of a type that the part `to` borrows of `from`: `borrowed[type][to * parts + from]`.
+        // Rows of a type that part `from` sends to part `to`: `borrowed[type][to * parts + from]`.
         let mut borrowed = vec![vec![0u64; parts * parts]; ntypes];
         for (t, borrowed) in borrowed.iter_mut().enumerate() {
-            // The last part that borrowed each node.
+            // The last part that counted each node.
             let mut seen = vec![u32::MAX; self.owner[t].len()];
             let mut at: Vec<usize> = vec![0; schema.etypes().len()];
             for to in 0..parts {
@@ -189,7 +192,8 @@ impl PartitionedGraph {
             let sent_rows: Vec<u64> =
                 borrowed.iter().map(|b| (0..parts).map(|to| b[to * parts + p]).sum()).collect();
             let rows = |of: &[u64], columns: &[u64]| {
-                of.iter().zip(columns).map(|(n, c)| n * c * value).sum::<u64>() + HEAD * others
+                of.iter().zip(columns).map(|(n, c)| n * c * value).sum::<u64>()
+                    + HEADER_BYTES * others
             };
             let mut bytes_sent = 0;
             for (x, columns) in step.exchanges.iter().zip(&columns).filter(|_| travels) {
@@ -202,7 +206,7 @@ impl PartitionedGraph {
         Ok(StepPlan { ranks: (0..parts).map(rank).collect::<Result<_, DistError>>()? })
     }
 
-    /// Columns of each node type in an exchange.
+    /// Feature size of each node type in an exchange.
     fn columns(&self, exchange: &Exchange) -> Result<Vec<u64>, GraphError> {
         let mut columns = vec![0; self.book.ntypes().len()];
         for (ntype, n) in &exchange.columns {

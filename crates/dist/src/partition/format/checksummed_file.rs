@@ -11,7 +11,7 @@ use twox_hash::XxHash3_64;
 
 use crate::error::DistError;
 
-/// Writes a file [`beside`] `path` and forces it to disk; returns the checksum of what `content` wrote.
+/// Writes the content of `path` to its [`pending_path`] and forces it to disk; returns the checksum of the content.
 pub(crate) fn write_summed(
     path: &Path,
     content: impl FnOnce(&mut ChecksumWriter) -> io::Result<()>,
@@ -24,31 +24,31 @@ pub(crate) fn write_summed(
         };
         content(&mut w)?;
         let sum = text(w.hash.finish());
-        w.inner.commit_as(&beside(path, &sum))?;
+        w.inner.commit_as(&pending_path(path, &sum))?;
         Ok(sum)
     };
     write().map_err(DistError::io(path))
 }
 
-/// Where the content of a file lies until the metadata that names its checksum is there, and the file can be replaced:
-/// its name with the checksum in it.
-pub(crate) fn beside(path: &Path, sum: &str) -> PathBuf {
+/// The name of a new file, with its checksum in it, until the metadata that refers to this checksum is written and the
+/// old file can be replaced.
+pub(crate) fn pending_path(path: &Path, sum: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let end = path.extension().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}-{}.{end}", sum.trim_start_matches("xxh3:")))
 }
 
-/// Whether a text is a checksum as [`write_summed`] returns it.
+/// Whether a text has the form of a checksum of [`write_summed`].
 pub(crate) fn is_sum(sum: &str) -> bool {
     sum.strip_prefix("xxh3:")
         .is_some_and(|h| h.len() == 16 && h.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Counts and sums what passes through.
+/// Writer that counts and hashes the bytes written.
 pub(crate) struct ChecksumWriter {
     inner: AtomicFile,
     hash: XxHash3_64,
-    written: u64,
+    pub(crate) written: u64,
 }
 
 impl Write for ChecksumWriter {
@@ -63,23 +63,23 @@ impl Write for ChecksumWriter {
     }
 }
 
-/// A checksum as metadata hold it.
+/// Formats a checksum for the metadata.
 pub(crate) fn text(hash: u64) -> String {
     format!("xxh3:{hash:016x}")
 }
 
-/// The bytes of a file that the metadata names; its checksum is not compared yet.
+/// Reads a file that the metadata names, without comparing its checksum.
 pub(crate) fn read_summed(
     json: &Path,
     name: &str,
     sum: &str,
 ) -> Result<(PathBuf, Vec<u8>), DistError> {
     let path = inside(json, name)?;
-    // Where a write ended before its files got their names.
-    let new = beside(&path, sum);
+    // The file still has its pending name if a write was killed before the final rename.
+    let new = pending_path(&path, sum);
     if is_sum(sum) && new.try_exists().map_err(DistError::io(&new))? {
         match read_file(&new) {
-            // Another process may have given it its name meanwhile.
+            // Another process may have renamed it since.
             Err(DataError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
             read => return Ok((new, read.map_err(DistError::of_file)?)),
         }
@@ -88,7 +88,7 @@ pub(crate) fn read_summed(
     Ok((path, bytes))
 }
 
-/// Refuses bytes that are not those that were written.
+/// Returns an error if the bytes do not have the expected checksum.
 pub(crate) fn check_sum(path: &Path, bytes: &[u8], expected: &str) -> Result<(), DistError> {
     let found = text(XxHash3_64::oneshot(bytes));
     if found == expected {
@@ -97,7 +97,7 @@ pub(crate) fn check_sum(path: &Path, bytes: &[u8], expected: &str) -> Result<(),
     Err(DistError::Checksum { path: path.into(), expected: cut(expected), found })
 }
 
-/// The path of a file that the metadata names, which must stay in its folder.
+/// The path of a file that the metadata names. A name that leads out of the folder is an error.
 pub(crate) fn inside(json: &Path, name: &str) -> Result<PathBuf, DistError> {
     let relative = Path::new(name);
     if name.is_empty() || !relative.components().all(|c| matches!(c, Component::Normal(_))) {

@@ -1,14 +1,14 @@
-//! Lists the element types of feature columns in files.
+//! Maps element types of feature columns between NumPy, Burn and safetensors.
 
 use burn::tensor::{BoolStore, DType, Element, TensorData};
 use bytemuck::Pod;
 use half::{bf16, f16};
 use safetensors::Dtype;
 
-/// A tensor of bytes, which are aligned to nothing, and a shape.
+/// Decodes a tensor from unaligned bytes and its shape.
 type Read = fn(&[u8], &[usize]) -> TensorData;
 
-/// NumPy's name of a dtype, Burn's and safetensors', and how its numbers are read.
+/// The name of a dtype in NumPy, Burn and safetensors, and its decoder.
 pub(crate) const DTYPES: [(Option<&str>, DType, Dtype, Read); 13] = [
     (Some("<f8"), DType::F64, Dtype::F64, numbers::<f64>),
     (Some("<f4"), DType::F32, Dtype::F32, numbers::<f32>),
@@ -32,7 +32,7 @@ fn booleans(bytes: &[u8], shape: &[usize]) -> TensorData {
     TensorData::new(bytes.iter().map(|&b| b != 0).collect::<Vec<bool>>(), shape.to_vec())
 }
 
-/// What a file calls a dtype; `None` for quantised floats.
+/// The safetensors dtype that stores a Burn dtype; `None` for quantised floats.
 pub(crate) fn stored_dtype(dtype: DType) -> Option<Dtype> {
     let dtype = match dtype {
         DType::Flex32 => DType::F32,

@@ -9,11 +9,11 @@ use twox_hash::XxHash3_64;
 use super::checksummed_file::{inside, text};
 use crate::error::DistError;
 
-/// Version of the metadata and part files that this program writes and reads.
+/// Version of the metadata and part files that this crate writes and reads.
 pub(crate) const FORMAT_VERSION: u32 = 3;
 
-/// Key of the metadata entry of part files: `version:fingerprint`. One entry only, so that files of
-/// equal content are equal byte for byte.
+/// Key of the metadata entry in part files; its value is `version:fingerprint`. There is only one entry, because the
+/// order of several would be random and files of equal content must be equal byte for byte.
 pub(crate) const STAMP: &str = "burn_gnn_partition";
 
 /// Names of the files of a part, relative to the metadata file, and their checksums.
@@ -22,10 +22,10 @@ pub(crate) struct PartFiles {
     pub(crate) node_feats: String,
     pub(crate) edge_feats: String,
     pub(crate) part_graph: String,
-    /// Lists, texts and ids, where the graph has any.
+    /// File of lists, texts and ids, if the graph has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) extras: Option<String>,
-    /// By the keys above.
+    /// Checksums by the names of the fields above.
     pub(crate) checksums: BTreeMap<String, String>,
 }
 
@@ -44,7 +44,7 @@ impl PartFiles {
     }
 }
 
-/// Who owns what: ranges of global ids per type, or a file with the owner of each global id.
+/// Owners of nodes or edges: ranges of global ids per type, or a file with the owner of each global id.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum OwnerMap {
@@ -52,7 +52,7 @@ pub(crate) enum OwnerMap {
     File(String),
 }
 
-/// The metadata file; keys as in DGL, then those of this format.
+/// The metadata file: DGL's keys, then those of this format.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) graph_name: String,
@@ -69,32 +69,33 @@ pub(crate) struct Metadata {
     pub(crate) seed: u64,
     pub(crate) edge_cut: u64,
     pub(crate) num_trainers_per_machine: usize,
-    /// Nodes and edges of each type, which owner files do not contain; empty where there are ranges.
+    /// Number of nodes and edges of each type, which owner files do not contain; empty if owners are ranges.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) type_counts: BTreeMap<String, u64>,
-    /// Of the files of owners, by `node_map` and `edge_map`.
+    /// Checksums of the owner files, by `node_map` and `edge_map`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) checksums: BTreeMap<String, String>,
-    /// Hexadecimal; part files carry the same.
+    /// Fingerprint of the partitioning in hexadecimal; part files contain it too.
     pub(crate) fingerprint: String,
-    /// Of the metadata with an empty text here.
+    /// Checksum of the metadata, computed with an empty text in this field.
     pub(crate) checksum: String,
-    /// `part-<i>`, and whatever else a file may hold.
+    /// `part-<i>`, and all unknown keys.
     #[serde(flatten)]
     pub(crate) parts: BTreeMap<String, serde_json::Value>,
 }
 
 impl Metadata {
-    /// The checksum of all other entries, whatever spaces and line ends the file has.
+    /// The checksum of all other entries, independent of whitespace in the file.
     pub(crate) fn sum(&mut self) -> String {
         let old = std::mem::take(&mut self.checksum);
-        // Keys are texts and nothing here fails to be written.
+        // Serialisation cannot fail: all keys are strings.
         let sum = text(XxHash3_64::oneshot(&serde_json::to_vec(self).unwrap_or_default()));
         self.checksum = old;
         sum
     }
 
-    /// Refuses a path that is named twice: each costs as much as its file is long.
+    /// Returns an error if two entries name the same file: reading a file once per entry would take time out of
+    /// proportion to the size of the folder.
     pub(crate) fn check_paths(&self, json: &Path) -> Result<(), DistError> {
         let mut named: BTreeMap<PathBuf, String> = BTreeMap::new();
         let mut add = |entry: String, name: &str| match named
@@ -103,7 +104,7 @@ impl Metadata {
             None => Ok(()),
             Some(first) => {
                 let message = format!(
-                    "`{entry}`: expected a file of its own, got {name:?}, which `{first}` names too"
+                    "`{entry}`: expected a file that no other entry names, got {name:?}, which `{first}` names too"
                 );
                 Err(DistError::format(json, format!("{message}; partition the graph again")))
             }
@@ -115,7 +116,7 @@ impl Metadata {
         }
         for p in 0..self.num_parts {
             let part = format!("part-{p}");
-            // Without such an entry, or with another one, the part is refused when it is read.
+            // A missing or malformed entry is an error when the part is read.
             let files = self.parts.get(&part).and_then(|files| PartFiles::deserialize(files).ok());
             files
                 .iter()
@@ -125,7 +126,7 @@ impl Metadata {
         Ok(())
     }
 
-    /// Every file that it names, with its checksum; those whose names lead out of the folder are left out.
+    /// All files that the metadata names, with their checksums. Paths that lead out of the folder are left out.
     pub(crate) fn files(&self, json: &Path) -> Vec<(PathBuf, String)> {
         let mut files = vec![];
         let mut add = |name: &str, sum: Option<&String>| {

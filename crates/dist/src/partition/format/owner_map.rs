@@ -16,7 +16,7 @@ pub(crate) fn write(path: &Path, owners: &[i32]) -> Result<String, DistError> {
     })
 }
 
-/// Reads a map of `len` ids; every owner is below `parts`.
+/// Reads the owners of `len` ids, all below `parts`.
 pub(crate) fn read(
     path: &Path,
     bytes: &[u8],
@@ -45,16 +45,16 @@ pub(crate) fn read(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::partition::format::checksummed_file::beside;
+    use crate::partition::format::checksummed_file::pending_path;
 
     #[test]
-    fn there_and_back() {
+    fn reads_what_it_writes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("m.npy");
         let mut bytes = vec![];
         for n in [0u64, 5, 70_000] {
             let sum = write(&path, &(0..n as i32).map(|i| i % 3).collect::<Vec<_>>()).unwrap();
-            bytes = std::fs::read(beside(&path, &sum)).unwrap();
+            bytes = std::fs::read(pending_path(&path, &sum)).unwrap();
             assert!(
                 read(&path, &bytes, n, 3).unwrap().into_iter().eq((0..n as u32).map(|i| i % 3))
             );

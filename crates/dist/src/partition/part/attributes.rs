@@ -1,4 +1,4 @@
-//! Splits lists, texts and file ids of nodes and edges by part.
+//! Lists, texts and ids of the nodes and edges of a part: all attributes that are not tensors.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use burn_gnn_graph::{Frame, GlobalIds, Ids, NodeIds, Ragged, Schema, Texts};
 
 use crate::error::DistError;
 
-/// Lists, texts and ids of the nodes or edges of one type, row by row: those that the part owns, then the others, as
-/// [`Partition::to_graph`] has them.
+/// Lists, texts and ids of the nodes or edges of one type. The rows of inner nodes or edges come first, in the order of
+/// [`Partition::to_graph`](crate::Partition::to_graph).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Attributes {
     pub(crate) lists: BTreeMap<String, Ragged>,
@@ -16,13 +16,13 @@ pub(crate) struct Attributes {
     pub(crate) global_ids: Option<GlobalIds>,
 }
 
-/// Of node types and of edge types.
+/// Attributes of all node types and of all edge types.
 pub(crate) type AttributesByType = [Vec<Attributes>; 2];
 
 pub(crate) const KINDS: [&str; 2] = ["node", "edge"];
 
 impl Attributes {
-    /// Those of a frame at `rows`.
+    /// Selects `rows` of a frame.
     pub(crate) fn of(frame: &Frame, rows: &[u32]) -> Result<Self, DistError> {
         let global_ids = frame.global_ids().map(|ids| {
             let ids = ids.as_slice();
@@ -40,7 +40,7 @@ impl Attributes {
             global_ids: global_ids.transpose()?,
         })
     }
-    /// Gives them to a frame of as many rows.
+    /// Adds the attributes to a frame with the same number of rows.
     pub(crate) fn insert(&self, frame: &mut Frame) -> Result<(), DistError> {
         for (name, list) in &self.lists {
             frame.insert_list(name, list.clone())?;

@@ -8,7 +8,7 @@ use super::partition::Partition;
 use crate::error::DistError;
 use crate::partition_book::Numbering;
 
-/// Refuses a part of more local nodes or edges than have numbers.
+/// Returns an error if a part has more local nodes or edges than `u32` can number.
 pub(crate) fn check_size(part: usize, nodes: usize, edges: usize) -> Result<(), GraphError> {
     let (relation, limit) = (format!("part {part}"), u64::from(u32::MAX) - 1);
     let counts = [("nodes", nodes as u64), ("edges", edges as u64)];
@@ -19,7 +19,7 @@ pub(crate) fn check_size(part: usize, nodes: usize, edges: usize) -> Result<(), 
 }
 
 impl Partition {
-    /// Checks what a file says against the book; `path` names the file in errors.
+    /// Compares the content of a file with the partition book; `path` names the file in errors.
     pub(crate) fn check(&self, path: &Path) -> Result<(), DistError> {
         let (nodes, edges) = (&self.book.nodes, &self.book.edges);
         self.check_ids(path, "NID", &self.nid, self.num_inner_nodes, nodes, true)?;
@@ -29,8 +29,8 @@ impl Partition {
         check_originals(path, "orig_eid", &self.eid, &self.orig_eid, self.num_inner_edges, edges)
     }
 
-    /// Inner ids are those the part owns, the others increase (`by_owner`: inside each owner) and belong to other
-    /// parts.
+    /// Checks that the inner ids are those that the part owns, and that the remaining ids belong to other parts and
+    /// increase (with `by_owner`: inside each owner).
     fn check_ids(
         &self,
         path: &Path,

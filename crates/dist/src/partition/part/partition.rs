@@ -1,4 +1,4 @@
-//! Holds one part of a partitioned graph.
+//! Defines one part of a partitioned graph.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,13 +10,26 @@ use super::attributes::AttributesByType;
 use crate::error::DistError;
 use crate::partition_book::{Numbering, PartitionBook, ntype_number};
 
-/// One part: its nodes and edges with their neighbours, the features of what it owns, and the lists, texts and ids of
-/// all of them.
+/// One part of a graph: the nodes that it owns (inner nodes), all their in-edges, and copies of the nodes of other parts
+/// at the endpoints of its edges (halo nodes).
 ///
-/// Local node ids: owned (inner) nodes first, by global id, then halo nodes, by owner and global id. Edges: those whose
-/// destination is owned (inner) first, by global id, then the rest, by global id. A part holds every in-edge of its
-/// nodes. As in DGL, with a halo of one hop it holds every out-edge of its nodes to other parts too, and with more hops
-/// the in-edges of the sources, of their sources and so on.
+/// ```text
+///       part 0          |          part 1              part 1 with a halo of 0 hops:
+///                       |
+///   (a) ──────> (b) ────┼──> (c) ──────> (d)             local id   0   1   2
+///    ^                  |                 │              node       c   d   b
+///    └──────────────────┼─────────────────┘                         inner   halo
+///                       |
+///                                                        inner edges  b->c  c->d
+/// ```
+///
+/// The in-edge `b -> c` belongs to part 1, because `c` does; so `b` is a halo node there. With a halo of one hop, as in
+/// DGL, part 1 also holds the out-edge `d -> a` to the other part, and a copy of `a`. Each further hop adds the in-edges
+/// of the sources that the previous hop reached.
+///
+/// * Local node ids: inner nodes by global id, then halo nodes by owner and global id.
+/// * Local edge ids: inner edges (those whose destination is inner) by global id, then all other edges by global id.
+/// * Features exist for inner nodes and edges. Lists, texts and ids exist for all local nodes and edges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
     pub(crate) book: Arc<PartitionBook>,
@@ -29,25 +42,25 @@ pub struct Partition {
     pub(crate) num_inner_edges: usize,
     pub(crate) src: Vec<u32>,
     pub(crate) dst: Vec<u32>,
-    /// Global ids of local nodes and edges.
+    /// Global id of each local node and edge.
     pub(crate) nid: Vec<u64>,
     pub(crate) eid: Vec<u64>,
-    /// Type-wise ids in the input graph of local nodes and edges.
+    /// Type-wise id in the input graph of each local node and edge.
     pub(crate) orig_nid: Vec<u64>,
     pub(crate) orig_eid: Vec<u64>,
-    /// Trainer of each inner node, where parts have several.
+    /// Trainer of each inner node, if parts have several trainers.
     pub(crate) trainer_id: Option<Vec<u32>>,
-    /// Rows of inner nodes and edges, by (type, column).
+    /// Feature rows of inner nodes and edges, by (type, column).
     pub(crate) node_feats: Features,
     pub(crate) edge_feats: Features,
     /// Lists, texts and ids of local nodes and edges.
-    pub(crate) extras: AttributesByType,
+    pub(crate) attributes: AttributesByType,
 }
 
 pub(crate) type Features = BTreeMap<(usize, String), TensorData>;
 
 impl Partition {
-    /// Owners and numberings of the whole graph.
+    /// The partition book: owners and numberings of the whole graph.
     pub fn book(&self) -> &Arc<PartitionBook> {
         &self.book
     }
@@ -63,15 +76,15 @@ impl Partition {
     pub fn num_hops(&self) -> usize {
         self.num_hops
     }
-    /// Trainers per part that the graph was cut for.
+    /// Number of trainers per part.
     pub(crate) fn num_trainers(&self) -> usize {
         self.num_trainers
     }
-    /// Nodes this part owns; they are the first local nodes.
+    /// Number of nodes that this part owns. They are the first local nodes.
     pub fn num_inner_nodes(&self) -> usize {
         self.num_inner_nodes
     }
-    /// Edges this part owns; they are the first local edges.
+    /// Number of edges that this part owns. They are the first local edges.
     pub fn num_inner_edges(&self) -> usize {
         self.num_inner_edges
     }

@@ -8,11 +8,11 @@ use burn_gnn_graph::internal::{counted, noun, readable_bytes};
 
 use super::partition::{Features, Partition};
 
-/// Types beyond which the rest is counted.
-const SHOWN: usize = 24;
+/// Number of types that the summary lists. It only counts further types.
+const MAX_LISTED: usize = 24;
 
 impl fmt::Display for Partition {
-    /// Counts by type, degrees and memory of the part; columns with the shape of a row.
+    /// Prints counts by type, feature columns with the shape of a row, in-degrees, and the memory of the part.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (halo, outside) =
             (self.nid.len() - self.num_inner_nodes, self.eid.len() - self.num_inner_edges);
@@ -42,7 +42,7 @@ impl fmt::Display for Partition {
         };
         let ntypes = schema.ntypes().len();
         let halo = self.halo_by_type();
-        for (t, name) in names[..ntypes].iter().enumerate().take(SHOWN) {
+        for (t, name) in names[..ntypes].iter().enumerate().take(MAX_LISTED) {
             let inner = self.book.nodes.inner(self.part, t).unwrap_or(0);
             writeln!(
                 f,
@@ -52,14 +52,14 @@ impl fmt::Display for Partition {
                 columns(&self.node_feats, t)
             )?;
         }
-        if ntypes > SHOWN {
-            writeln!(f, "  … and {} more node types", ntypes - SHOWN)?;
+        if ntypes > MAX_LISTED {
+            writeln!(f, "  … and {} more node types", ntypes - MAX_LISTED)?;
         }
         let etypes = &names[ntypes..];
         let mut first = 0;
         for (t, name) in etypes.iter().enumerate() {
             let inner = self.book.edges.inner(self.part, t).unwrap_or(0) as usize;
-            if t < SHOWN {
+            if t < MAX_LISTED {
                 let (mean, max) = self.in_degrees(first..first + inner, schema.endpoints(t).1);
                 let degrees = format!("in-degree {mean:.1} on average, {max} at most");
                 writeln!(
@@ -71,8 +71,8 @@ impl fmt::Display for Partition {
             }
             first += inner;
         }
-        if etypes.len() > SHOWN {
-            writeln!(f, "  … and {} more edge types", etypes.len() - SHOWN)?;
+        if etypes.len() > MAX_LISTED {
+            writeln!(f, "  … and {} more edge types", etypes.len() - MAX_LISTED)?;
         }
         let bytes = |data: &TensorData| data.bytes().len();
         let features = self.node_feats.values().chain(self.edge_feats.values()).map(bytes).sum();
@@ -89,11 +89,11 @@ impl fmt::Display for Partition {
 }
 
 impl Partition {
-    /// Halo nodes by node type.
+    /// Number of halo nodes by node type.
     fn halo_by_type(&self) -> Vec<usize> {
         let mut counts = vec![0; self.book.ntypes().len()];
         for &id in &self.nid[self.num_inner_nodes..] {
-            // Ids were checked when the part was made.
+            // Ids were validated on construction.
             if let Ok((_, id)) = self.book.nodes.locate(HomoId(id)) {
                 counts[id.ty] += 1;
             }
@@ -101,7 +101,7 @@ impl Partition {
         counts
     }
 
-    /// Mean and largest in-degree over inner nodes of type `dst`, of the inner edges at these places.
+    /// Mean and largest in-degree of the inner nodes of type `dst`, counting the inner edges at these positions.
     fn in_degrees(&self, edges: std::ops::Range<usize>, dst: usize) -> (f64, u32) {
         let mut degrees = vec![0u32; self.num_inner_nodes];
         let count = edges.len();
@@ -122,7 +122,7 @@ mod tests {
     use crate::partition::{PartitionConfig, PartitionMethod, partition_graph};
 
     #[test]
-    fn what_people_read() {
+    fn printed_summary() {
         let mut g = Graph::builder()
             .nodes("a", 3)
             .nodes("b", 2)

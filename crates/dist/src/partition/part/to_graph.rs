@@ -7,18 +7,18 @@ use super::partition::{Features, Partition};
 use crate::column::column;
 use crate::error::DistError;
 
-/// Columns of one type that every local graph has.
+/// The id columns of one type, which every local graph has.
 #[derive(Clone, Default)]
 struct Flags {
     ids: Vec<i64>,
     originals: Vec<i64>,
     inner: Vec<bool>,
-    /// Part that owns each node; nodes only.
+    /// Part that owns each node; empty for edges.
     parts: Vec<i64>,
 }
 
 impl Flags {
-    /// The row of the entry.
+    /// Appends an entry and returns its row.
     fn push(&mut self, id: u64, original: u64, inner: bool) -> u32 {
         self.ids.push(id as i64);
         self.originals.push(original as i64);
@@ -42,9 +42,9 @@ impl Flags {
 }
 
 impl Partition {
-    /// The part as a graph of its own, as DGL's `load_partition` returns it: all local nodes and edges, of every type
-    /// those that the part owns first, in ascending id, then halo nodes by owner and id, and edges to them by id.
-    /// Tensors go to `device`, without its autodiff.
+    /// Converts the part to a graph of its local nodes and edges, as DGL's `load_partition` does. Inner nodes and edges
+    /// of a type come first, in ascending id. Halo nodes follow by owner and id, all other edges by id. Tensors are on
+    /// `device`, without its autodiff.
     ///
     /// | column | of | |
     /// | --- | --- | --- |
@@ -52,11 +52,11 @@ impl Partition {
     /// | `orig_id` | nodes, edges | id in the input graph |
     /// | `inner_node`, `inner_edge` | nodes, edges | whether the part owns it |
     /// | `part_id` | nodes | the part that owns it |
-    /// | `trainer_id` | nodes | where the graph was cut for several trainers per part: the trainer; -1 for halo nodes |
+    /// | `trainer_id` | nodes | if parts have several trainers: the trainer; -1 for halo nodes |
     ///
-    /// Feature columns follow. A part has the features of what it owns alone: rows of halo nodes and of their edges are
-    /// zeros, which the flags distinguish from features. Lists, texts and ids of the input's frames are there for halo
-    /// nodes and their edges too.
+    /// Feature columns follow. A part only has the features of its inner nodes and edges. The rows of halo nodes and
+    /// other edges are zeros; `inner_node` and `inner_edge` distinguish them. Lists, texts and ids of the input's frames
+    /// are available for all rows.
     ///
     /// ```
     /// use burn::tensor::Device;
@@ -72,10 +72,10 @@ impl Partition {
     /// ```
     ///
     /// # Errors
-    /// A feature column with one of these names, or of more than five axes.
+    /// A feature column has one of these names or more than five axes.
     ///
     /// # Cost
-    /// `O(V + E)` of the part, and a copy of its features.
+    /// `O(V + E)` for the nodes and edges of the part, and a copy of its features.
     pub fn to_graph(&self, device: &Device) -> Result<Graph, DistError> {
         let (device, schema) = (device.clone().inner(), self.book.schema());
         let mut nodes = vec![Flags::default(); schema.ntypes().len()];
@@ -101,7 +101,7 @@ impl Partition {
             builder = builder.edges(etype.clone(), src, dst);
         }
         let mut graph = builder.build()?;
-        // Inner nodes stand type by type.
+        // Inner nodes are ordered by type.
         let mut trainers = self.trainer_id.as_deref();
         for (t, (name, of)) in schema.ntypes().iter().zip(nodes).enumerate() {
             let (n, frame) = (of.ids.len(), graph.nodes_mut(name)?);
@@ -117,19 +117,19 @@ impl Partition {
                 )?;
             }
             insert_features(frame, &self.node_feats, t, n, &device)?;
-            self.extras[0][t].insert(frame)?;
+            self.attributes[0][t].insert(frame)?;
         }
         for (t, of) in edges.into_iter().enumerate() {
             let (n, frame) = (of.ids.len(), graph.edges_mut(t)?);
             of.insert(frame, "inner_edge", &device)?;
             insert_features(frame, &self.edge_feats, t, n, &device)?;
-            self.extras[1][t].insert(frame)?;
+            self.attributes[1][t].insert(frame)?;
         }
         Ok(graph)
     }
 }
 
-/// Features of the first rows of a frame of `rows` rows, then zeros.
+/// Inserts feature columns into a frame of `rows` rows. Rows after those of the features are zeros.
 fn insert_features(
     frame: &mut Frame,
     feats: &Features,
@@ -139,7 +139,7 @@ fn insert_features(
 ) -> Result<(), DistError> {
     for ((_, name), data) in feats.iter().filter(|((t, _), _)| *t == ty) {
         if frame.column(name).is_ok() {
-            let expected = "features of other names than `_ID`, `orig_id`, `inner_node`, `inner_edge`, `part_id` and `trainer_id`".into();
+            let expected = "feature names other than `_ID`, `orig_id`, `inner_node`, `inner_edge`, `part_id` and `trainer_id`".into();
             return Err(DistError::Config {
                 arg: "features",
                 expected,

@@ -9,13 +9,14 @@ use crate::partition::part::attributes::{AttributesByType, KINDS, no_attributes}
 use crate::partition::part::partition::Partition;
 
 impl TensorReader<'_> {
-    /// Lists, texts and ids of a part's local nodes and edges; `names` are those of node types and of edge types.
-    pub(super) fn extras(
+    /// Reads lists, texts and ids of the local nodes and edges of a part. `names` lists the node types and the edge
+    /// types.
+    pub(super) fn attributes(
         &self,
         part: &Partition,
         names: [&[String]; 2],
     ) -> Result<AttributesByType, DistError> {
-        let mut extras = no_attributes(part.book.schema());
+        let mut attributes = no_attributes(part.book.schema());
         let rows = part.original_rows()?.map(|rows| rows.iter().map(Vec::len).collect::<Vec<_>>());
         let (all, mut read) = (self.tensors.names(), 0);
         for key in &all {
@@ -35,7 +36,7 @@ impl TensorReader<'_> {
                     format!("tensor `{key}`: expected a name of {expected}"),
                 ));
             };
-            let (len, of) = (rows[kind][ty], &mut extras[kind][ty]);
+            let (len, of) = (rows[kind][ty], &mut attributes[kind][ty]);
             match (what, rest, list, text) {
                 ("list", _, Some(name), _) => {
                     of.lists.insert(name, self.ragged(key.trim_end_matches("indptr"), len)?);
@@ -60,12 +61,12 @@ impl TensorReader<'_> {
                     );
                     read += 1;
                 }
-                // The other half of a pair.
+                // The second tensor of a pair is read with the first.
                 _ => {}
             }
         }
         if read == all.len() {
-            return Ok(extras);
+            return Ok(attributes);
         }
         Err(DistError::format(
             self.path,

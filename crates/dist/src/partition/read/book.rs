@@ -12,7 +12,7 @@ use crate::partition::format::metadata::{Metadata, OwnerMap};
 use crate::partition::format::owner_map;
 use crate::partition_book::{ByPart, Numbering, PartitionBook};
 
-/// Types and owners, checked: types have the numbers of their sorted order, ranges follow each other.
+/// Builds the partition book. Checks that types are numbered in sorted order and that ranges are contiguous.
 pub(crate) fn read_book(path: &Path, meta: &Metadata) -> Result<PartitionBook, DistError> {
     let bad = |message: String| DistError::format(path, message);
     let mut etypes = Vec::with_capacity(meta.etypes.len());
@@ -70,7 +70,7 @@ pub(crate) fn read_book(path: &Path, meta: &Metadata) -> Result<PartitionBook, D
                 }
             }
         }
-        // Ranges must follow each other part by part, inside a part type by type.
+        // Ranges must be contiguous: part by part and, inside a part, type by type.
         let mut at = 0;
         if !ranges.is_empty() {
             for p in 0..meta.num_parts {
@@ -103,7 +103,7 @@ pub(crate) fn read_book(path: &Path, meta: &Metadata) -> Result<PartitionBook, D
     Ok(PartitionBook::new(Arc::new(schema), meta.num_parts, nodes, edges))
 }
 
-/// The numbering that keeps ids, from the file with the owner of each.
+/// Reads the owner file and builds a numbering that keeps ids.
 fn read_owners(
     json: &Path,
     meta: &Metadata,
@@ -113,7 +113,7 @@ fn read_owners(
     total: u64,
 ) -> Result<Numbering, DistError> {
     let bad = |message: String| Err(DistError::format(json, message));
-    // Every part costs a counter.
+    // `num_parts` determines the size of tables, so it is compared with the number of entries before they are allocated.
     if meta.parts.len() < meta.num_parts {
         return bad(format!(
             "expected {} entries `part-…`, got at most {}",
@@ -134,7 +134,7 @@ fn read_owners(
             .and_then(|n| rest.split_at_checked(n as usize));
         let Some((own, tail)) = split else {
             return bad(format!(
-                "`type_counts` of `{name}`: expected at most the {} {what}s that are left, got {count:?}",
+                "`type_counts` of `{name}`: expected at most {} {what}s, since the previous types have all others, got {count:?}",
                 rest.len()
             ));
         };

@@ -1,4 +1,4 @@
-//! Reads and checks parts from untrusted files.
+//! Reads and validates parts from untrusted files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,25 +18,25 @@ use crate::partition_book::{Numbering, PartitionBook};
 
 /// Reads one part of a partitioned graph: structure, owners and features.
 ///
-/// `json` is the path that [`PartitionedGraph::write`](crate::PartitionedGraph::write) returned. Memory
-/// stays within a small multiple of the sizes of the files.
+/// `json` is the path that [`PartitionedGraph::write`](crate::PartitionedGraph::write) returned. Memory is bounded by a
+/// small multiple of the file sizes.
 ///
 /// # Errors
-/// A file is missing, truncated, of another checksum, version or partitioning, or says something that cannot be:
-/// wrong lengths, ids out of range, types that do not fit.
+/// A file is missing, is truncated, has a wrong checksum, belongs to another version or partitioning, or has invalid
+/// content: wrong lengths, ids out of range, types that do not match.
 pub fn load_partition(json: impl AsRef<Path>, part: usize) -> Result<Partition, DistError> {
     PartitionFiles::new(json.as_ref())?.part(part)
 }
 
-/// Reads who owns what, without any part.
+/// Reads the partition book (owners and numberings) without any part.
 ///
 /// # Errors
-/// As [`load_partition`], of the metadata file and, without reshuffle, of the files of owners.
+/// As [`load_partition`], for the metadata file and, without reshuffle, the owner files.
 pub fn load_partition_book(json: impl AsRef<Path>) -> Result<Arc<PartitionBook>, DistError> {
     Ok(PartitionFiles::new(json.as_ref())?.book)
 }
 
-/// The metadata file, read and checked.
+/// A validated metadata file, from which parts are read.
 pub(crate) struct PartitionFiles {
     json: PathBuf,
     pub(crate) meta: Metadata,
@@ -48,9 +48,9 @@ impl PartitionFiles {
     pub(crate) fn new(json: &Path) -> Result<Self, DistError> {
         let bytes = read_file(json).map_err(DistError::of_file)?;
         let bad = |message: String| DistError::format(json, message);
-        // The version first: a file of another version may lack keys or hold other ones.
+        // The version is checked first: files of other versions may have different keys.
         let value: serde_json::Value = serde_json::from_slice(&bytes)
-            .map_err(|e| bad(format!("not a partition's metadata: {e}")))?;
+            .map_err(|e| bad(format!("expected the metadata of a partitioning: {e}")))?;
         match value.get("format_version") {
             Some(v) if v.as_u64() == Some(u64::from(FORMAT_VERSION)) => {}
             other => {
@@ -63,7 +63,7 @@ impl PartitionFiles {
             }
         }
         let mut meta: Metadata = serde_json::from_value(value).map_err(|e| {
-            bad(format!("not a partition's metadata: {e}; partition the graph again"))
+            bad(format!("expected the metadata of a partitioning: {e}; partition the graph again"))
         })?;
         let fingerprint = u64::from_str_radix(&meta.fingerprint, 16).map_err(|_| {
             bad(format!("`fingerprint`: expected a hexadecimal number, got {:?}", meta.fingerprint))
@@ -133,7 +133,7 @@ impl PartitionFiles {
             eid,
             node_feats: Features::new(),
             edge_feats: Features::new(),
-            extras: no_attributes(book.schema()),
+            attributes: no_attributes(book.schema()),
         };
         partition.check(&file.path)?;
         read.check_types(&partition)?;
@@ -150,8 +150,8 @@ impl PartitionFiles {
         let mut partition = Partition { node_feats, edge_feats, ..partition };
         if let Some(name) = &files.extras {
             let file = open("extras", name)?;
-            partition.extras = TensorReader { path: &file.path, tensors: &file.tensors()? }
-                .extras(&partition, [schema.ntypes(), &enames])?;
+            partition.attributes = TensorReader { path: &file.path, tensors: &file.tensors()? }
+                .attributes(&partition, [schema.ntypes(), &enames])?;
         }
         Ok(partition)
     }

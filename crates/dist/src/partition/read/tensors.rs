@@ -13,14 +13,19 @@ use crate::partition::format::checksummed_file::{check_sum, read_summed};
 use crate::partition::format::metadata::{FORMAT_VERSION, STAMP};
 use crate::partition::part::partition::Partition;
 
-/// A tensor file in memory; its header was not looked at yet.
-struct TensorFile {
-    path: PathBuf,
+/// The bytes of a safetensors file of a part, with a validated stamp and checksum.
+pub(super) struct TensorFile {
+    pub(super) path: PathBuf,
     bytes: Vec<u8>,
 }
 
 impl TensorFile {
-    fn open(json: &Path, name: &str, fingerprint: &str, sum: &str) -> Result<Self, DistError> {
+    pub(super) fn open(
+        json: &Path,
+        name: &str,
+        fingerprint: &str,
+        sum: &str,
+    ) -> Result<Self, DistError> {
         let (path, bytes) = read_summed(json, name, sum)?;
         let header = SafeTensors::read_metadata(&bytes)
             .map_err(|e| {
@@ -43,14 +48,14 @@ impl TensorFile {
             }
         }
     }
-    fn tensors(&self) -> Result<SafeTensors<'_>, DistError> {
+    pub(super) fn tensors(&self) -> Result<SafeTensors<'_>, DistError> {
         SafeTensors::deserialize(&self.bytes).map_err(|e| {
             DistError::format(&self.path, format!("damaged: {e}; partition the graph again"))
         })
     }
 }
 
-/// Tensors of a file as lists.
+/// Reads the tensors of a file as lists.
 pub(super) struct TensorReader<'a> {
     pub(super) path: &'a Path,
     pub(super) tensors: &'a SafeTensors<'a>,
@@ -77,19 +82,24 @@ impl TensorReader<'_> {
         }
         Ok(bytemuck::pod_collect_to_vec(t.data()))
     }
-    fn ids(&self, name: &str, len: Option<usize>) -> Result<Vec<u64>, DistError> {
+    pub(super) fn ids(&self, name: &str, len: Option<usize>) -> Result<Vec<u64>, DistError> {
         let values: Vec<i64> = self.list(name, Dtype::I64, len)?;
         self.check(name, &values, |v| v >= 0, || "must not be negative".into())?;
         Ok(values.into_iter().map(|v| v as u64).collect())
     }
-    fn local(&self, name: &str, len: usize, bound: usize) -> Result<Vec<u32>, DistError> {
+    pub(super) fn local(
+        &self,
+        name: &str,
+        len: usize,
+        bound: usize,
+    ) -> Result<Vec<u32>, DistError> {
         let bound = bound.min(u32::MAX as usize) as u64;
         let values = self.ids(name, Some(len))?;
         self.check(name, &values, |v| v < bound, || format!("must lie in 0..{bound}"))?;
         Ok(values.into_iter().map(|v| v as u32).collect())
     }
-    /// Number of ones in front; only zeros may follow.
-    fn flags(&self, name: &str, len: usize) -> Result<usize, DistError> {
+    /// Reads a list of flags and returns the number of leading ones. All further flags must be zero.
+    pub(super) fn flags(&self, name: &str, len: usize) -> Result<usize, DistError> {
         let values: Vec<u8> = self.list(name, Dtype::U8, Some(len))?;
         let inner = values.iter().take_while(|&&v| v == 1).count();
         match values[inner..].iter().position(|&v| v != 0) {
@@ -104,13 +114,18 @@ impl TensorReader<'_> {
             None => Ok(inner),
         }
     }
-    fn trainers(&self, len: usize, part: usize, per_part: usize) -> Result<Vec<u32>, DistError> {
+    pub(super) fn trainers(
+        &self,
+        len: usize,
+        part: usize,
+        per_part: usize,
+    ) -> Result<Vec<u32>, DistError> {
         let values = self.local("trainer_id", len, usize::MAX)?;
         let expected = || format!("expected one of the {per_part} of part {part}");
         self.check("trainer_id", &values, |t| t as usize / per_part == part, expected)?;
         Ok(values)
     }
-    /// Refuses a list with an entry that does not fit.
+    /// Returns an error for the first entry that does not satisfy `fits`.
     fn check<T: Copy + Display>(
         &self,
         name: &str,
@@ -122,8 +137,8 @@ impl TensorReader<'_> {
         let message = format!("`{name}`, position {p}: {}, got {}", rule(), values[p]);
         Err(DistError::format(self.path, message))
     }
-    /// The columns that are implied by global ids must agree with them.
-    fn check_types(&self, p: &Partition) -> Result<(), DistError> {
+    /// Checks the columns that global ids imply: types and owners.
+    pub(super) fn check_types(&self, p: &Partition) -> Result<(), DistError> {
         let ntype: Vec<i32> = self.list("NTYPE", Dtype::I32, Some(p.nid.len()))?;
         let owner: Vec<i64> = self.list("part_id", Dtype::I64, Some(p.nid.len()))?;
         let etype: Vec<i32> = self.list("ETYPE", Dtype::I32, Some(p.eid.len()))?;

@@ -1,4 +1,4 @@
-//! Verifies every invariant of a partitioning on disk.
+//! Reports whether a partitioning on disk is consistent.
 
 use std::fmt;
 use std::path::Path;
@@ -10,23 +10,24 @@ use super::verifier::Verifier;
 use crate::error::DistError;
 use crate::partition::read::parts::PartitionFiles;
 
-/// What [`verify_partition`] found; prints for people.
+/// Result of [`verify_partition`]. `Display` prints a summary and all violations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionReport {
     /// Name of the graph.
     pub graph_name: String,
     /// Number of parts.
     pub num_parts: usize,
-    /// Nodes of all types.
+    /// Number of nodes of all types.
     pub num_nodes: u64,
-    /// Edges of all types.
+    /// Number of edges of all types.
     pub num_edges: u64,
-    /// What does not hold: a line each, of equal faults of one part the first and the number of the others.
+    /// One line for each violated invariant. Violations of the same kind in one part share a line: the first and the
+    /// number of further ones.
     pub violations: Vec<String>,
 }
 
 impl PartitionReport {
-    /// Whether everything holds.
+    /// Whether all invariants hold.
     pub fn is_ok(&self) -> bool {
         self.violations.is_empty()
     }
@@ -48,22 +49,21 @@ impl fmt::Display for PartitionReport {
     }
 }
 
-/// Checks a partitioning that [`PartitionedGraph::write`](crate::PartitionedGraph::write) wrote:
+/// Verifies a partitioning that [`PartitionedGraph::write`](crate::PartitionedGraph::write) wrote:
 ///
-/// * every file is there, of the checksum in the metadata, and says nothing impossible;
-/// * every node and every edge is inner in exactly one part, its original ids are those of the input, each once;
-/// * all in-edges of inner nodes are in the part; inner edges end in inner nodes;
-/// * halo nodes and copies of edges agree with their owner's; the halo has exactly the edges and nodes that its depth
-///   asks for;
-/// * parts have the same feature columns, with a row per inner node or edge; the cut is what the metadata says;
-/// * with `graph`, the input: types and counts agree, each edge leads back to its input edge, features, lists, texts
-///   and ids are the input rows.
+/// * Every file exists, has the checksum in the metadata, and has valid content.
+/// * Every node and edge is inner in exactly one part, and every original id occurs exactly once.
+/// * A part contains all in-edges of its inner nodes. The destinations of inner edges are inner nodes.
+/// * Halo nodes and copies of edges match those of their owner. The halo has exactly the edges and nodes of its depth.
+/// * All parts have the same feature columns, with one row per inner node or edge. The edge cut matches the metadata.
+/// * If the input `graph` is given: types and counts match, each edge matches its input edge, and features, lists,
+///   texts and ids match the input rows.
 ///
 /// # Errors
-/// The metadata cannot be read, so that there is nothing to check. All else is in the report.
+/// The metadata cannot be read. All other problems are in the report.
 ///
 /// # Cost
-/// `O(V + E)`; files are read twice, one part at a time, and 4 bytes per node and 12 per edge kept.
+/// `O(V + E)`. All files are read twice, one part at a time. Memory: 4 bytes per node and 12 per edge.
 ///
 /// ```
 /// use burn_gnn_dist::{PartitionConfig, partition_graph, verify_partition};

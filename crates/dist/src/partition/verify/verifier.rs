@@ -12,7 +12,7 @@ use crate::partition::part::partition::{Features, Partition};
 use crate::partition::read::parts::PartitionFiles;
 use crate::partition_book::Numbering;
 
-/// The graph reassembled from its parts, by place.
+/// The whole graph, reassembled from its parts, by position.
 struct Whole {
     /// Original id of each node.
     nodes: Vec<Vec<u32>>,
@@ -26,15 +26,15 @@ struct EdgeTable {
     orig: Vec<u32>,
 }
 
-/// Type and place.
+/// Type and position.
 type Place = (usize, u32);
 
-fn place(of: &Numbering, global: u64) -> Result<Place, DistError> {
+fn position(of: &Numbering, global: u64) -> Result<Place, DistError> {
     let id = of.locate(HomoId(global))?.1;
-    Ok((id.ty, of.place(id)? as u32))
+    Ok((id.ty, of.position(id)? as u32))
 }
 
-/// Columns by type and name, with dtype and shape of a row.
+/// Dtype and row shape of columns, by type and name.
 type Columns = [BTreeMap<(usize, String), (DType, Vec<usize>)>; 2];
 
 pub(crate) struct Verifier<'a> {
@@ -55,7 +55,7 @@ impl<'a> Verifier<'a> {
         Self { found: vec![], opened, whole, graph, columns: None }
     }
 
-    /// What does not hold.
+    /// Runs all checks and returns the violations.
     pub(crate) fn run(mut self) -> Result<Vec<String>, DistError> {
         let parts = self.opened.meta.num_parts;
         let mut complete = true;
@@ -83,7 +83,7 @@ impl<'a> Verifier<'a> {
         }
         let mut cut = 0;
         for p in 0..parts {
-            // It was there a moment ago.
+            // The first pass read all parts without an error.
             let part = self.opened.part(p)?;
             self.copies(&part)?;
             self.halo(&part, &relations)?;
@@ -104,26 +104,26 @@ impl<'a> Verifier<'a> {
         Ok(self.found)
     }
 
-    /// One line for faults of one kind.
-    fn note(&mut self, place: &str, mut faults: impl Iterator<Item = String>) {
+    /// Records violations of the same kind as one line.
+    fn note(&mut self, position: &str, mut faults: impl Iterator<Item = String>) {
         if let Some(first) = faults.next() {
             let more = faults.count();
             let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-            self.found.push(format!("{place}: {first}{more}"));
+            self.found.push(format!("{position}: {first}{more}"));
         }
     }
 
-    /// Takes down what a part owns. That inner ids are those of the book, inner edges end in inner nodes and features
-    /// have a row for each was checked when the part was read.
+    /// Records the inner nodes and edges of a part. Reading the part has already checked that inner ids match the book,
+    /// that destinations of inner edges are inner, and that features have one row per inner node or edge.
     fn inner(&mut self, part: &Partition) -> Result<(), DistError> {
         let book = &self.opened.book;
         for (&global, &old) in part.nid.iter().zip(&part.orig_nid).take(part.num_inner_nodes) {
-            self.whole.nodes[place(&book.nodes, global)?.0].push(old as u32);
+            self.whole.nodes[position(&book.nodes, global)?.0].push(old as u32);
         }
         for j in 0..part.num_inner_edges {
-            let table = &mut self.whole.edges[place(&book.edges, part.eid[j])?.0];
-            table.src.push(place(&book.nodes, part.nid[part.src[j] as usize])?.1);
-            table.dst.push(place(&book.nodes, part.nid[part.dst[j] as usize])?.1);
+            let table = &mut self.whole.edges[position(&book.edges, part.eid[j])?.0];
+            table.src.push(position(&book.nodes, part.nid[part.src[j] as usize])?.1);
+            table.dst.push(position(&book.nodes, part.nid[part.dst[j] as usize])?.1);
             table.orig.push(part.orig_eid[j] as u32);
         }
         let columns = |feats: &Features| {
@@ -146,7 +146,7 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// Original ids of a type are each id once.
+    /// Checks that every original id of a type occurs exactly once.
     fn originals(&mut self) {
         let schema = self.opened.book.schema().clone();
         let names = schema
@@ -158,7 +158,7 @@ impl<'a> Verifier<'a> {
             let ids = self.whole.nodes.iter().chain(self.whole.edges.iter().map(|e| &e.orig));
             ids.map(|ids| {
                 let mut times = vec![0; ids.len()];
-                // Originals were compared with the number of ids when the part was read.
+                // Reading the part has checked that original ids are in range.
                 ids.iter().for_each(|&i| times[i as usize] += 1);
                 times
             })
@@ -175,28 +175,28 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Halo nodes and copies of edges are what their owner says.
+    /// Checks that halo nodes and copies of edges match those of their owner.
     fn copies(&mut self, part: &Partition) -> Result<(), DistError> {
         let (book, whole) = (&self.opened.book, &self.whole);
         let (mut nodes, mut edges) = (vec![], vec![]);
         for i in part.num_inner_nodes..part.nid.len() {
-            let (t, at) = place(&book.nodes, part.nid[i])?;
+            let (t, at) = position(&book.nodes, part.nid[i])?;
             let (expected, found) = (u64::from(whole.nodes[t][at as usize]), part.orig_nid[i]);
             if expected != found {
                 nodes.push(format!(
-                    "halo node {} has original id {found}, its owner says {expected}",
+                    "halo node {} has original id {found}, expected {expected} as in its owner's part",
                     part.nid[i]
                 ));
             }
         }
         for j in part.num_inner_edges..part.eid.len() {
-            let (t, at) = place(&book.edges, part.eid[j])?;
+            let (t, at) = position(&book.edges, part.eid[j])?;
             let (e, at) = (&whole.edges[t], at as usize);
-            let end = |v: u32| Ok::<_, DistError>(place(&book.nodes, part.nid[v as usize])?.1);
+            let end = |v: u32| Ok::<_, DistError>(position(&book.nodes, part.nid[v as usize])?.1);
             let found = (end(part.src[j])?, end(part.dst[j])?, part.orig_eid[j]);
             if found != (e.src[at], e.dst[at], u64::from(e.orig[at])) {
                 edges.push(format!(
-                    "edge {} has other endpoints or another original id than its owner says",
+                    "edge {} has other endpoints or another original id than in its owner's part",
                     part.eid[j]
                 ));
             }
@@ -207,14 +207,14 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// The edges beyond the inner ones are those that the depth of the halo asks for, by its definition, and no halo
-    /// node is idle.
+    /// Checks that the edges that are not inner are exactly those of the halo's definition, and that every halo node has
+    /// an edge.
     fn halo(&mut self, part: &Partition, relations: &[Relation]) -> Result<(), DistError> {
         let (p, book, hops) = (part.part, &self.opened.book, self.opened.meta.halo_hops);
         let schema = book.schema();
         let mut expected = vec![];
         let mut add = |t: usize, e: u32| -> Result<(), DistError> {
-            let owner = book.edges.owner_of_place(t, u64::from(e));
+            let owner = book.edges.owner_of_position(t, u64::from(e));
             if owner != p {
                 expected.push(book.edges.global_id(owner, t, u64::from(e)).0);
             }
@@ -224,7 +224,7 @@ impl<'a> Verifier<'a> {
             self.whole.nodes.iter().map(|n| vec![false; n.len()]).collect();
         let mut frontier: Vec<Place> = vec![];
         for (t, reached) in reached.iter_mut().enumerate() {
-            for v in book.nodes.places(p, t)? {
+            for v in book.nodes.positions(p, t)? {
                 reached[v as usize] = true;
                 frontier.push((t, v as u32));
             }
@@ -237,9 +237,9 @@ impl<'a> Verifier<'a> {
                 }
             }
         }
-        // In-edges of what the hops before reached; those of the part's own nodes are inner.
+        // In-edges of the nodes that previous hops reached. In-edges of the part's own nodes are inner.
         for _ in 0..hops {
-            // A halo that has reached all there is does not grow, however deep it is to be.
+            // The halo cannot grow further.
             if frontier.is_empty() {
                 break;
             }
@@ -270,7 +270,7 @@ impl<'a> Verifier<'a> {
         );
         self.note(
             &name,
-            extra.map(|e| format!("edge {e} is too much: a halo of {hops} hops does not have it")),
+            extra.map(|e| format!("edge {e} is unexpected: it is not in a halo of {hops} hops")),
         );
         let mut used = vec![false; part.nid.len()];
         part.src.iter().chain(&part.dst).for_each(|&v| used[v as usize] = true);
@@ -301,7 +301,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Edges and features lead back to the input.
+    /// Compares edges and features with the input graph.
     fn input(&mut self, part: &Partition, graph: &Graph) -> Result<(), DistError> {
         let book = &self.opened.book;
         let mut wrong = vec![];
@@ -328,7 +328,7 @@ impl<'a> Verifier<'a> {
         wrong.extend(differing(graph.edge_frames(), &part.edge_feats, edges)?);
         let rows = part.original_rows()?;
         for ((frames, of), rows) in
-            [graph.node_frames(), graph.edge_frames()].iter().zip(&part.extras).zip(&rows)
+            [graph.node_frames(), graph.edge_frames()].iter().zip(&part.attributes).zip(&rows)
         {
             for ((frame, stored), rows) in frames.iter().zip(of).zip(rows) {
                 if Attributes::of(frame, rows)? != *stored {
@@ -345,10 +345,10 @@ impl<'a> Verifier<'a> {
 }
 
 fn range(of: &Numbering, part: usize, t: usize) -> Result<std::ops::Range<usize>, DistError> {
-    of.places(part, t).map(|r| r.start as usize..r.end as usize)
+    of.positions(part, t).map(|r| r.start as usize..r.end as usize)
 }
 
-/// Columns that are missing or have other rows than the input.
+/// Lists the columns that are missing or whose rows differ from the input.
 fn differing<'a>(
     frames: &[Frame],
     feats: &Features,

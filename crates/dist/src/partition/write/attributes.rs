@@ -6,7 +6,7 @@ use safetensors::Dtype;
 use super::tensors::Entry;
 use crate::partition::part::attributes::{Attributes, AttributesByType, KINDS};
 
-/// The tensors that they are in a file; `of` is `node/<type>` or `edge/<type>`.
+/// Appends the tensors that store the attributes of a type; `of` is `node/<type>` or `edge/<type>`.
 fn attribute_entries<'a>(attributes: &'a Attributes, of: &str, out: &mut Vec<Entry<'a>>) {
     for (name, list) in &attributes.lists {
         let key = format!("list/{of}/{name}");
@@ -27,7 +27,7 @@ fn attribute_entries<'a>(attributes: &'a Attributes, of: &str, out: &mut Vec<Ent
 }
 
 fn put_texts<'a>(key: &str, texts: &'a Texts, out: &mut Vec<Entry<'a>>) {
-    /// Bytes that are written at a time.
+    /// Bytes per write.
     const CHUNK: usize = 1 << 16;
     let bytes = texts.iter().map(str::len).sum();
     out.push(Entry::new(format!("{key}/bytes"), Dtype::U8, vec![bytes], move |w| {
@@ -48,13 +48,16 @@ fn put_texts<'a>(key: &str, texts: &'a Texts, out: &mut Vec<Entry<'a>>) {
     out.push(Entry::numbers(format!("{key}/ends"), Dtype::U64, ends.collect::<Vec<u64>>()));
 }
 
-/// The tensors of all types, whose names are given for nodes and for edges.
-pub(crate) fn entries<'a>(extras: &'a AttributesByType, names: [&[String]; 2]) -> Vec<Entry<'a>> {
+/// The tensors that store the attributes of all types. `names` lists the node types and the edge types.
+pub(crate) fn entries<'a>(
+    attributes: &'a AttributesByType,
+    names: [&[String]; 2],
+) -> Vec<Entry<'a>> {
     let mut out = vec![];
-    for ((kind, of), names) in KINDS.iter().zip(extras).zip(names) {
+    for ((kind, of), names) in KINDS.iter().zip(attributes).zip(names) {
         of.iter()
             .zip(names)
-            .for_each(|(extras, name)| extras.entries(&format!("{kind}/{name}"), &mut out));
+            .for_each(|(of, name)| attribute_entries(of, &format!("{kind}/{name}"), &mut out));
     }
     out
 }

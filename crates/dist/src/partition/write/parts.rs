@@ -1,4 +1,4 @@
-//! Writes a partitioned graph.
+//! Writes the parts of a graph and the metadata file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use burn_gnn_graph::HomoId;
 use rayon::prelude::*;
 use safetensors::Dtype;
 
-use super::attributes;
+use super::attributes::entries as attribute_entries;
 use super::replace::{is_ours, metadata, other_metadata, settle};
 use super::tensors::{Entry, write_tensors};
 use crate::error::DistError;
@@ -22,11 +22,11 @@ use crate::partition::format::owner_map;
 use crate::partition::part::partition::Partition;
 use crate::partition_book::{ByPart, Numbering};
 
-/// Bytes of feature rows that are in memory at a time, per column being written.
+/// Bytes of feature rows in memory, per column being written.
 const ROWS_BYTES: usize = 4 << 20;
 
-/// Numbers that files hold as i64.
-fn wide<'a, T: Copy + 'a>(
+/// A list of numbers that are stored as i64.
+fn as_i64<'a, T: Copy + 'a>(
     name: &str,
     values: impl AsRef<[T]> + 'a,
     to_i64: impl Fn(T) -> i64 + 'a,
@@ -44,7 +44,7 @@ fn flags(name: &str, n: usize, inner: usize) -> Entry<'static> {
 impl Partition {
     fn entries(&self) -> Result<Vec<Entry<'_>>, DistError> {
         let (nodes, edges) = (&self.book.nodes, &self.book.edges);
-        // Inner ids go type by type; each of the others is looked up.
+        // Inner ids are ordered by type. The types of all other ids are looked up.
         let inner = |of: &Numbering| {
             let mut out = vec![];
             for t in 0..of.num_types() {
@@ -62,28 +62,28 @@ impl Partition {
         for &i in &self.eid[self.num_inner_edges..] {
             etypes.push(edges.locate(HomoId(i))?.1.ty as i32);
         }
-        // Ids are below 2^63: they count things in memory.
+        // Ids are below 2^63, since they count items in memory.
         let id = |id: u64| id as i64;
         let mut entries = vec![
-            wide("src", &self.src, i64::from),
-            wide("dst", &self.dst, i64::from),
-            wide("NID", &self.nid, id),
-            wide("EID", &self.eid, id),
+            as_i64("src", &self.src, i64::from),
+            as_i64("dst", &self.dst, i64::from),
+            as_i64("NID", &self.nid, id),
+            as_i64("EID", &self.eid, id),
             flags("inner_node", self.nid.len(), self.num_inner_nodes),
             flags("inner_edge", self.eid.len(), self.num_inner_edges),
             Entry::numbers("NTYPE", Dtype::I32, ntypes),
             Entry::numbers("ETYPE", Dtype::I32, etypes),
-            wide("part_id", owners, i64::from),
-            wide("orig_nid", &self.orig_nid, id),
-            wide("orig_eid", &self.orig_eid, id),
+            as_i64("part_id", owners, i64::from),
+            as_i64("orig_nid", &self.orig_nid, id),
+            as_i64("orig_eid", &self.orig_eid, id),
         ];
-        entries.extend(self.trainer_id.as_ref().map(|of| wide("trainer_id", of, i64::from)));
+        entries.extend(self.trainer_id.as_ref().map(|of| as_i64("trainer_id", of, i64::from)));
         Ok(entries)
     }
 }
 
 impl PartitionedGraph {
-    /// Writes every part and the metadata into `dir` (made if missing); returns the metadata's path.
+    /// Writes every part and the metadata into `dir`, which is created if needed, and returns the path of the metadata.
     ///
     /// ```text
     /// <name>.json                     keys of DGL's partition configuration, and format_version, seed, edge_cut,
@@ -100,25 +100,29 @@ impl PartitionedGraph {
     /// node_map.npy edge_map.npy       without reshuffle: owner of each global id (int32)
     /// ```
     ///
-    /// Parts are written in parallel, one per thread, and features in pieces: in memory are the edges of as many parts
-    /// as there are threads and some MiB of rows. Equal partitionings give equal bytes.
+    /// Parts are written in parallel, one per thread, and features in chunks. Memory holds the edges of one part per
+    /// thread and some MiB of rows. Equal partitionings are equal files, byte for byte.
     ///
-    /// A partitioning that is in the folder already is replaced in one step, by renaming the metadata: killed at any
-    /// moment, on a full disk, or after a power failure, the folder holds the old partitioning or the new one, whole.
-    /// Up to then every new file is beside the old one (`graph-<checksum>.safetensors`), forced to disk, so there must
-    /// be room for both; where the process ended before they got their names, they are read from there. What the old
-    /// metadata named and the new one does not is removed last.
+    /// An existing partitioning in the folder is replaced atomically by renaming the metadata file. If the process is
+    /// killed at any time, the disk is full, or the power fails, the folder contains either the complete old
+    /// partitioning or the complete new one:
+    ///
+    /// 1. New files are written next to the old ones under pending names (`graph-<checksum>.safetensors`) and forced to
+    ///    disk. The disk must have room for both.
+    /// 2. The metadata file is replaced by a rename. From now on the folder contains the new partitioning; readers fall
+    ///    back to pending names.
+    /// 3. Pending files get their final names, and files that only the old metadata names are removed.
     ///
     /// # Errors
-    /// A file cannot be written; another call writes to the folder, or it has a partitioning of another name, readable
-    /// or not; what [`part`](Self::part) refuses. After an error the folder holds what it held before, unless only the
-    /// last renaming failed: then it holds the new partitioning.
+    /// A file cannot be written; another call writes to the folder; the folder contains a partitioning of another name,
+    /// readable or not; errors of [`part`](Self::part). After an error the folder is unchanged, unless only the renames
+    /// of the last step failed: then it contains the new partitioning.
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<PathBuf, DistError> {
         let dir = dir.as_ref();
         create_dirs(dir).map_err(DistError::io(dir))?;
         let json = dir.join(format!("{}.json", self.config.graph_name));
         let Some(_lock) = lock_dir(dir).map_err(DistError::io(dir))? else {
-            let found = "another one at work".to_owned();
+            let found = "another write in progress".to_owned();
             return Err(DistError::Config {
                 arg: "dir",
                 expected: format!("no other write to {}", dir.display()),
@@ -126,22 +130,22 @@ impl PartitionedGraph {
             });
         };
         if let Some((path, other)) = other_metadata(dir, &json) {
-            let expected = "a folder without another partitioning, as files of parts have the same names in both".to_owned();
+            let expected = "a folder without another partitioning, since files of parts have the same names in both".to_owned();
             let found = format!(
-                "{} ({other}) beside `graph_name` {:?}; write to another folder, with that name to replace it, or remove that file and the \
+                "{} ({other}) next to `graph_name` {:?}; write to another folder, use that name to replace it, or remove that file and the \
                  folders of its parts",
                 path.display(),
                 self.config.graph_name
             );
             return Err(DistError::Config { arg: "dir", expected, found });
         }
-        // Files that an ended write left beside get their names, or are removed.
+        // Pending files of a killed write get their final names, or are removed.
         let old = metadata(&json);
         settle(dir, &json, old.as_ref(), self.config.num_parts)?;
-        let new = match self.write_beside(dir, &json) {
+        let new = match self.write_pending(dir, &json) {
             Ok(new) => new,
             Err(e) => {
-                // The metadata may have got its name all the same.
+                // The metadata may have been renamed before the error.
                 let _ = settle(dir, &json, metadata(&json).as_ref(), self.config.num_parts);
                 return Err(e);
             }
@@ -149,18 +153,18 @@ impl PartitionedGraph {
         settle(dir, &json, Some(&new), self.config.num_parts)?;
         let named: BTreeSet<PathBuf> = new.files(&json).into_iter().map(|f| f.0).collect();
         for (path, _) in old.iter().flat_map(|m| m.files(&json)).filter(|f| !named.contains(&f.0)) {
-            // Metadata may name whatever they like.
+            // Untrusted metadata may name any file.
             if path.file_name().and_then(|n| n.to_str()).is_some_and(is_ours) {
                 let _ = fs::remove_file(&path);
             }
-            // Only an empty folder goes.
+            // Removes the folder if it is empty.
             let _ = path.parent().filter(|p| *p != dir).map(fs::remove_dir);
         }
         Ok(json)
     }
 
-    /// Writes all files beside those of the same name, and the metadata, with which the new partitioning counts.
-    fn write_beside(&self, dir: &Path, json: &Path) -> Result<Metadata, DistError> {
+    /// Writes all files under pending names, then the metadata, which makes the new partitioning the current one.
+    fn write_pending(&self, dir: &Path, json: &Path) -> Result<Metadata, DistError> {
         let fingerprint = format!("{:016x}", self.fingerprint);
         let stamp = format!("{FORMAT_VERSION}:{fingerprint}");
         let draw = self.config.draws(self.graph.total_nodes() + self.graph.total_edges());
@@ -224,7 +228,7 @@ impl PartitionedGraph {
         metadata.checksum = metadata.sum();
         let text = serde_json::to_string_pretty(&metadata)
             .map_err(|e| DistError::format(json, e.to_string()))?;
-        // The folders of parts are names in this one.
+        // Makes the new folders of parts durable before the metadata refers to them.
         sync_dir(dir).map_err(DistError::io(dir))?;
         write_atomic(json, |w| w.write_all(text.as_bytes()))?;
         Ok(metadata)
@@ -243,9 +247,9 @@ impl PartitionedGraph {
         };
         let structure = self.structure(p)?;
         let part_graph = write("part_graph", "graph", structure.entries()?)?;
-        let extras = self.extras(&structure)?;
+        let attributes = self.attributes(&structure)?;
         drop(structure);
-        let entries = extras::entries(&extras, [schema.ntypes(), &enames]);
+        let entries = attribute_entries(&attributes, [schema.ntypes(), &enames]);
         let extras =
             if entries.is_empty() { None } else { Some(write("extras", "extras", entries)?) };
         let node_feats =

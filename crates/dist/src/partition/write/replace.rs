@@ -8,11 +8,11 @@ use burn_gnn_data::{read_file, sync_dir};
 use burn_gnn_files::internal::cut;
 
 use crate::error::DistError;
-use crate::partition::format::checksummed_file::{beside, is_sum};
+use crate::partition::format::checksummed_file::{is_sum, pending_path};
 use crate::partition::format::metadata::Metadata;
 
-/// Another file that is the metadata of a partitioning in the folder, and what it is: also one that this program cannot
-/// read, of another version or damaged.
+/// Looks for the metadata of another partitioning in the folder, including one of another version or a damaged one.
+/// Returns its path and a description.
 pub(super) fn other_metadata(dir: &Path, json: &Path) -> Option<(PathBuf, String)> {
     let paths = fs::read_dir(dir).ok()?.flatten().map(|e| e.path());
     paths.filter(|p| p != json && p.extension().is_some_and(|e| e == "json")).find_map(|path| {
@@ -47,13 +47,13 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|w| w == part)
 }
 
-/// The metadata in a folder, if it can be read.
+/// Reads the metadata file; `None` if it is missing or unreadable.
 pub(super) fn metadata(json: &Path) -> Option<Metadata> {
     serde_json::from_slice(&read_file(json).ok()?).ok()
 }
 
-/// Files beside others get the names of those if the metadata counts on them, and are removed if it does not; so are
-/// temporary files of killed writers. Nothing is done where there is metadata that cannot be read.
+/// Renames pending files that the metadata refers to, and removes all other pending files and temporary files of killed
+/// writers. Does nothing if the metadata exists but is unreadable.
 pub(super) fn settle(
     dir: &Path,
     json: &Path,
@@ -66,7 +66,7 @@ pub(super) fn settle(
     let mut folders: BTreeSet<PathBuf> =
         (0..parts).map(|p| dir.join(format!("part{p}"))).chain([dir.to_owned()]).collect();
     for (path, sum) in metadata.iter().flat_map(|m| m.files(json)).filter(|f| is_sum(&f.1)) {
-        let new = beside(&path, &sum);
+        let new = pending_path(&path, &sum);
         if new.exists() {
             fs::rename(&new, &path).map_err(DistError::io(&path))?;
         }
@@ -74,7 +74,7 @@ pub(super) fn settle(
     }
     for folder in folders {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            if entry.file_name().to_str().is_some_and(|name| is_left(name, folder == dir)) {
+            if entry.file_name().to_str().is_some_and(|name| is_leftover(name, folder == dir)) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -82,25 +82,26 @@ pub(super) fn settle(
             sync_dir(&folder).map_err(DistError::io(&folder))?;
         }
         if folder != dir {
-            // A part that was never announced, once it is empty.
+            // Removes the empty folder of a part that no metadata refers to.
             let _ = fs::remove_dir(&folder);
         }
     }
     Ok(())
 }
 
-/// Names of the files beside the metadata, and of those in the folders of parts.
-const BESIDE_METADATA: [&str; 2] = ["node_map.npy", "edge_map.npy"];
-const OF_PARTS: [&str; 4] =
+/// Names of the files in the folder of the metadata, and in the folders of parts.
+const MAP_FILES: [&str; 2] = ["node_map.npy", "edge_map.npy"];
+const PART_FILES: [&str; 4] =
     ["graph.safetensors", "node_feats.safetensors", "edge_feats.safetensors", "extras.safetensors"];
 
 pub(super) fn is_ours(name: &str) -> bool {
-    BESIDE_METADATA.contains(&name) || OF_PARTS.contains(&name)
+    MAP_FILES.contains(&name) || PART_FILES.contains(&name)
 }
 
-/// Whether a file is one beside another, or the temporary file of one. The caller's lock says that nobody writes it.
-fn is_left(name: &str, beside_metadata: bool) -> bool {
-    let names: &[&str] = if beside_metadata { &BESIDE_METADATA } else { &OF_PARTS };
+/// Whether a file is a pending or temporary file of a killed write. The caller holds the lock of the folder, so no
+/// other process is writing it.
+fn is_leftover(name: &str, in_metadata_folder: bool) -> bool {
+    let names: &[&str] = if in_metadata_folder { &MAP_FILES } else { &PART_FILES };
     names.iter().filter_map(|file| file.split_once('.')).any(|(stem, end)| {
         let sum = name
             .strip_prefix(stem)

@@ -14,12 +14,12 @@ use crate::error::DistError;
 use crate::partition::format::checksummed_file::write_summed;
 use crate::partition::format::metadata::STAMP;
 
-/// Numbers that are converted or written at a time.
+/// Numbers that are converted and written per call.
 const CHUNK: usize = 1 << 15;
 
 type Content<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>;
 
-/// A tensor on its way to a file.
+/// A tensor to be written.
 pub(crate) struct Entry<'a> {
     name: String,
     dtype: Dtype,
@@ -28,7 +28,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// `content` writes as many bytes as dtype and shape ask for.
+    /// `content` writes the bytes of the tensor; their number must match dtype and shape.
     pub(crate) fn new(
         name: impl Into<String>,
         dtype: Dtype,
@@ -48,14 +48,14 @@ impl<'a> Entry<'a> {
             values.chunks(CHUNK).try_for_each(|some| w.write_all(bytemuck::cast_slice(some)))
         })
     }
-    /// A list of `len` numbers; `fill` puts those of a range into an empty buffer.
+    /// A list of `len` numbers. `fill` appends the numbers of a range to an empty buffer.
     pub(crate) fn list<T: Pod>(
         name: &str,
         dtype: Dtype,
         len: usize,
         fill: impl Fn(Range<usize>, &mut Vec<T>) + 'a,
     ) -> Self {
-        // Little endian, as this program runs on such machines only.
+        // Little endian: big-endian machines are not supported.
         Self::new(name, dtype, vec![len], move |w| {
             let mut buffer = Vec::with_capacity(CHUNK.min(len));
             (0..len).step_by(CHUNK).try_for_each(|from| {
@@ -70,13 +70,13 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Writes a safetensors file; returns its checksum. Only the piece at hand is in memory.
+/// Writes a safetensors file in chunks and returns its checksum. One chunk is in memory at a time.
 pub(crate) fn write_tensors(
     path: &Path,
     stamp: &str,
     mut entries: Vec<Entry<'_>>,
 ) -> Result<String, DistError> {
-    // The order that readers of safetensors expect: wide types first, so that all lie aligned.
+    // The order that readers of safetensors expect: wide types first, so that all tensors are aligned.
     entries.sort_by(|a, b| {
         (Reverse(a.dtype.bitsize()), &a.name).cmp(&(Reverse(b.dtype.bitsize()), &b.name))
     });
@@ -101,10 +101,10 @@ pub(crate) fn write_tensors(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::partition::format::checksummed_file::{beside, check_sum};
+    use crate::partition::format::checksummed_file::{check_sum, pending_path};
 
     #[test]
-    fn what_is_written_is_what_safetensors_reads() {
+    fn safetensors_reads_the_written_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.safetensors");
         let flags: Vec<u8> = vec![1, 0, 1];
@@ -117,7 +117,7 @@ mod tests {
             Entry::new("x/h", Dtype::F32, vec![0, 5], |_| Ok(())),
         ];
         let sum = write_tensors(&path, "1:ab", entries).unwrap();
-        let bytes = std::fs::read(beside(&path, &sum)).unwrap();
+        let bytes = std::fs::read(pending_path(&path, &sum)).unwrap();
         check_sum(&path, &bytes, &sum).unwrap();
         let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
         assert_eq!(file.tensor("flags").unwrap().data(), [1, 0, 1]);
@@ -126,7 +126,7 @@ mod tests {
         assert!(read.into_iter().eq(numbers));
         let e = check_sum(&path, &bytes[1..], &sum).unwrap_err().to_string();
         assert!(e.contains(&format!("checksum {sum}")), "{e}");
-        // Content of another length leaves nothing behind.
+        // Content of a wrong length is an error and leaves no file.
         let wrong = Entry::new("x", Dtype::F32, vec![2], |w| w.write_all(&[0; 7]));
         let e = write_tensors(&dir.path().join("u"), "1:ab", vec![wrong]).unwrap_err().to_string();
         assert!(e.contains("`x`: expected 8 bytes, its content has 7"), "{e}");

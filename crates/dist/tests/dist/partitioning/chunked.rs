@@ -11,8 +11,8 @@ use burn_gnn_dist::{
 use burn_gnn_graph::{EdgeType, Frame, Graph, HomoId};
 use serde_json::{Value, json};
 
-use crate::partition::{config, files, with_features};
 use crate::errors::edit;
+use crate::partition::{config, files, with_features};
 
 fn npy(path: &Path, descr: &str, shape: &[usize], body: &[u8]) {
     let axes: Vec<String> = shape.iter().map(|n| format!("{n},")).collect();

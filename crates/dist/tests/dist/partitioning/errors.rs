@@ -246,7 +246,7 @@ fn metadata_that_lies() {
         ("must be relative", &|v| v["part-1"]["part_graph"] = "../part1/graph.safetensors".into()),
         ("must be relative", &|v| v["part-1"]["node_feats"] = "/etc/passwd".into()),
         ("no entry `part-1`", &|v| drop(v.as_object_mut().unwrap().remove("part-1"))),
-        ("not a partition's metadata", &|v| v["node_map"] = 5.into()),
+        ("expected the metadata of a partitioning", &|v| v["node_map"] = 5.into()),
         ("no checksum of `edge_feats`", &|v| {
             drop(v["part-1"]["checksums"].as_object_mut().unwrap().remove("edge_feats"))
         }),

@@ -11,8 +11,8 @@ use burn_gnn_graph::{Frame, GlobalIds, Graph, HomoId, Ids, NodeIds, Ragged, Text
 use burn_gnn_ops::GraphView;
 use proptest::prelude::*;
 
-use crate::graphs::{rows, typed};
 use crate::errors::{rewrite, sign};
+use crate::graphs::{rows, typed};
 
 pub(crate) fn config(parts: usize, method: PartitionMethod) -> PartitionConfig {
     PartitionConfig::new("g", parts).with_method(method).with_seed(3)
