@@ -4,11 +4,11 @@ use burn::tensor::Element;
 use bytemuck::Pod;
 use safetensors::Dtype;
 
-/// A number that a [`DistTensor`](crate::DistTensor) holds.
+/// An element of a [`DistTensor`](crate::DistTensor).
 pub trait DistElement: Pod + Element + PartialEq + Send + Sync {
-    /// Its type in files.
+    /// Dtype in files.
     const DTYPE: Dtype;
-    /// What [`DistTensor::add`](crate::DistTensor::add) does; integers wrap around.
+    /// The sum of [`DistTensor::add`](crate::DistTensor::add); integers wrap around.
     #[must_use]
     fn sum(a: Self, b: Self) -> Self;
 }

@@ -1,4 +1,4 @@
-//! Broadcasts models to all ranks, and checks that they are equal.
+//! Broadcasts models to all ranks, and checks that replicas are equal.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -9,13 +9,13 @@ use twox_hash::XxHash3_64;
 use crate::comm::{Communicator, Failure};
 use crate::error::DistError;
 
-/// The module of rank 0 on every rank: each float, int and bool parameter takes the bits that rank 0 has, as torch's
-/// `DistributedDataParallel` does when it is made. Collective.
+/// Sets each float, int and bool parameter of a module to the bits of rank 0, as torch's `DistributedDataParallel` does
+/// on construction. Collective.
 ///
-/// Every rank makes its own module of the same structure first and passes it by value. Devices, parameter ids and what
-/// requires gradients stay those of this rank. Fields with `#[module(skip)]` stay as they are: keys of dropout masks
-/// are made equal by making the module from one seed ([`broadcast_seed`]). Rows that ranks own, such as those of a
-/// partitioned embedding, must not be in `module`.
+/// Every rank first creates a module of the same structure and passes it by value. Devices, parameter ids and
+/// `require_grad` flags of this rank are kept. Fields with `#[module(skip)]` do not change: to get equal keys of dropout
+/// masks, create the module from a shared seed ([`broadcast_seed`]). `module` must not contain rows that are distributed
+/// over ranks, such as those of a partitioned embedding.
 ///
 /// ```
 /// use burn::module::{Module, Param};
@@ -35,11 +35,11 @@ use crate::error::DistError;
 /// ```
 ///
 /// # Errors
-/// [`DistError::Replicas`] on all ranks where a rank has another number of parameters, or one of another kind, dtype or
-/// shape.
+/// [`DistError::Replicas`] on all ranks if the number of parameters differs between ranks, or the kind, dtype or shape of
+/// one of them.
 ///
 /// # Cost
-/// A copy of all parameters in host memory and their bytes sent to every rank, once.
+/// One copy of all parameters in host memory; their bytes are sent to every rank once.
 pub fn broadcast_module<M: Module>(comm: &dyn Communicator, module: M) -> Result<M, DistError> {
     let own = Parameters::of(&module, comm.rank() == 0);
     let kinds = own.kinds.iter().map(String::as_bytes).collect::<Vec<_>>().join(&0);
@@ -61,17 +61,16 @@ pub fn broadcast_module<M: Module>(comm: &dyn Communicator, module: M) -> Result
     Ok(module.map(&mut Replace { rest: &bytes }))
 }
 
-/// An error on every rank unless all ranks have the same parameters, bit for bit. Collective.
+/// Returns an error on every rank unless the parameters of all ranks are equal, bit for bit. Collective.
 ///
-/// What it compares is a hash of each float, int and bool parameter. Fields with `#[module(skip)]` are not seen.
-/// Without this check, ranks whose models differ train on without any error: sums of gradients are equal everywhere,
-/// what they are added to is not.
+/// Compares a hash of each float, int and bool parameter. Fields with `#[module(skip)]` are ignored. Without this check,
+/// ranks train different models without an error: they apply the same gradients to different parameters.
 ///
 /// # Errors
-/// [`DistError::Replicas`] on all ranks, with the first parameter that differs from rank 0's and what to do.
+/// [`DistError::Replicas`] on all ranks, with the first parameter that differs from rank 0 and the remedy.
 ///
 /// # Cost
-/// One pass over the parameters in host memory, 8 bytes per parameter tensor sent to every rank.
+/// One pass over the parameters in host memory; 8 bytes per parameter tensor are sent to every rank.
 pub fn check_replicas<M: Module>(comm: &dyn Communicator, module: &M) -> Result<(), DistError> {
     let own = Parameters::of(module, false);
     let hashes = own.hashes.iter().flat_map(|h| h.to_le_bytes()).collect();
@@ -81,27 +80,27 @@ pub fn check_replicas<M: Module>(comm: &dyn Communicator, module: &M) -> Result<
     })
 }
 
-/// A random seed that all ranks share: rank 0 draws it. Collective.
+/// Draws a random seed on rank 0 and returns it on all ranks. Collective.
 ///
-/// Models whose initial weights and dropout keys are functions of it are the same on all ranks, without a seed that the
-/// user picks: `seeded(broadcast_seed(&*comm)?, || config.init(&device))` with `seeded` of `burn-gnn-models`. For a run
-/// that can be repeated, pass a fixed seed to `seeded` instead.
+/// Use it to create equal models on all ranks without choosing a seed:
+/// `seeded(broadcast_seed(&*comm)?, || config.init(&device))` with `seeded` of `burn-gnn-models` gives the same initial
+/// weights and dropout keys on all ranks. For a repeatable run, pass a fixed seed to `seeded` instead.
 ///
 /// # Errors
 /// Some rank failed.
 pub fn broadcast_seed(comm: &dyn Communicator) -> Result<u64, Failure> {
-    // The standard library seeds its hashers from the operating system.
+    // Hashers of the standard library are seeded by the operating system.
     let own = RandomState::new().hash_one(std::process::id());
     let bytes = comm.broadcast("broadcast seed", 0, own.to_le_bytes().to_vec())?;
     let seed = bytes.try_into().map(u64::from_le_bytes);
     seed.map_err(|_| Failure {
         rank: comm.rank(),
-        message: "`broadcast seed`: rank 0 sent no seed".into(),
+        message: "`broadcast seed`: the message of rank 0 is not a seed; do all ranks run the same program?".into(),
     })
 }
 
-/// Compares one text per parameter with those of rank 0; every rank sees what all sent, so all find the same
-/// difference.
+/// Compares one description per parameter with those of rank 0. Every rank receives all descriptions, so all ranks find
+/// the same difference.
 fn compare(
     comm: &dyn Communicator,
     name: &str,
@@ -128,7 +127,7 @@ fn compare(
     differs(format!("parameter {path}"), expected, found)
 }
 
-/// What a module holds, parameter by parameter in the order of its fields.
+/// Descriptions of the parameters of a module, in the order of its fields.
 #[derive(Default)]
 struct Parameters {
     path: Vec<String>,
@@ -138,7 +137,7 @@ struct Parameters {
     hashes: Vec<u64>,
     lengths: Vec<usize>,
     keep: bool,
-    /// Of all parameters, if they are kept.
+    /// Bytes of all parameters, if `keep` is set.
     bytes: Vec<u8>,
 }
 
@@ -162,7 +161,7 @@ impl Parameters {
     }
 }
 
-/// Booleans as one byte each, however a device stores them.
+/// Converts booleans to one byte each, independent of how the device stores them.
 fn bools<const D: usize>(tensor: Tensor<D, Bool>) -> TensorData {
     tensor.into_data().convert::<bool>()
 }
@@ -174,7 +173,7 @@ impl ModuleVisitor for Parameters {
     fn exit_module(&mut self, _: &str, _: &str) {
         self.path.pop();
     }
-    // A reparameterization is visited behind its base.
+    // The base of a reparameterization is visited before it.
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         self.add("float", param.base().into_data());
     }
@@ -186,7 +185,7 @@ impl ModuleVisitor for Parameters {
     }
 }
 
-/// Gives parameters their values out of the bytes of all, whose number was compared.
+/// Replaces the values of parameters by consecutive ranges of bytes, whose total length has been checked.
 struct Replace<'a> {
     rest: &'a [u8],
 }

@@ -1,4 +1,4 @@
-//! Reads and writes the rows of one rank in a file.
+//! Saves and loads the rows of one rank.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,16 +9,16 @@ use safetensors::{Dtype, SafeTensors};
 use crate::element::DistElement;
 use crate::error::DistError;
 
-/// What keeps rows on every rank and can be part of a [`Checkpoint`](crate::Checkpoint).
+/// Data with rows on every rank that can be saved in a [`Checkpoint`](crate::Checkpoint).
 pub trait Shard {
-    /// Tells it from others; the same on all ranks.
+    /// Unique name, the same on all ranks.
     fn name(&self) -> &str;
-    /// Hands over the rows of this rank.
+    /// Writes the rows of this rank.
     fn save(&self, out: &mut ShardWriter);
-    /// Takes them back.
+    /// Reads the rows of this rank.
     ///
     /// # Errors
-    /// The file has not what is asked for.
+    /// The file does not contain the requested lists.
     fn load(&self, from: &ShardReader<'_>) -> Result<(), DistError>;
 }
 
@@ -35,12 +35,12 @@ impl ShardWriter {
         let bytes = bytemuck::cast_slice(values).to_vec();
         self.lists.insert(format!("{}/{name}", self.prefix), (E::DTYPE, values.len(), bytes));
     }
-    /// A file of all shards.
+    /// Serialises all shards.
     pub(crate) fn of(path: &Path, shards: &[&dyn Shard]) -> Result<Vec<u8>, DistError> {
         let (mut out, mut names) = (Self::default(), BTreeSet::new());
         for shard in shards {
             if !names.insert(shard.name().to_owned()) {
-                let expected = "a name for each of them".into();
+                let expected = "distinct names".into();
                 return Err(DistError::Config {
                     arg: "shards",
                     expected,
@@ -52,7 +52,7 @@ impl ShardWriter {
         }
         out.serialize(path)
     }
-    /// A file of named bytes.
+    /// Serialises named byte strings.
     pub(crate) fn bytes(
         path: &Path,
         all: &BTreeMap<String, Vec<u8>>,
@@ -87,10 +87,10 @@ impl<'a> ShardReader<'a> {
     pub(crate) fn new(path: &'a Path, bytes: &'a [u8], name: &str) -> Result<Self, DistError> {
         Ok(Self { path, prefix: name.to_owned(), tensors: parse(path, bytes)? })
     }
-    /// A list of `len` numbers.
+    /// Reads a list of `len` numbers.
     ///
     /// # Errors
-    /// There is none of that name, or one of another type or length.
+    /// There is no list of this name, or its type or length differs.
     pub fn take<E: DistElement>(&self, name: &str, len: usize) -> Result<Vec<E>, DistError> {
         let name = format!("{}/{name}", self.prefix);
         let bad = |message: String| Err(DistError::format(self.path, message));
@@ -107,7 +107,7 @@ impl<'a> ShardReader<'a> {
         }
         Ok(bytemuck::pod_collect_to_vec(view.data()))
     }
-    /// All lists of a file as bytes.
+    /// Reads all lists of a file as bytes.
     pub(crate) fn all_bytes(
         path: &Path,
         bytes: &[u8],
@@ -121,7 +121,7 @@ impl<'a> ShardReader<'a> {
 
 fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<SafeTensors<'a>, DistError> {
     SafeTensors::deserialize(bytes)
-        .map_err(|e| DistError::format(path, format!("not a checkpoint's file: {e}")))
+        .map_err(|e| DistError::format(path, format!("expected a file of a checkpoint: {e}")))
 }
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_written_names_its_file() {
+    fn errors_of_writing_name_the_file() {
         let lists = BTreeMap::from([("rows/x".to_owned(), (Dtype::F32, 3, vec![0; 5]))]);
         let e = ShardWriter { prefix: String::new(), lists }
             .serialize(Path::new("kept/step-1/rank0.safetensors"))

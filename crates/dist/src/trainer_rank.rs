@@ -3,7 +3,7 @@
 use crate::comm::Communicator;
 use crate::error::DistError;
 
-/// The error of a rank that cannot take a part of a graph that was cut for `trainers` trainers each.
+/// The error of a rank that does not belong to a part with `trainers` trainers.
 pub(crate) fn wrong_rank(
     comm: &dyn Communicator,
     part: usize,
@@ -13,20 +13,20 @@ pub(crate) fn wrong_rank(
     DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts, trainers }
 }
 
-/// Which part and which of its trainers a rank is: rank `r` of `parts · trainers` ranks is trainer `r % trainers` of
-/// part `r / trainers`.
+/// The part of a rank and its number among the trainers of the part: rank `r` of `parts · trainers` ranks is trainer
+/// `r % trainers` of part `r / trainers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TrainerRank {
     pub(crate) part: usize,
-    /// Trainers per part in this run.
+    /// Number of trainers per part in this run.
     pub(crate) trainers: usize,
-    /// This rank among the trainers of its part.
+    /// Number of this rank among the trainers of its part.
     pub(crate) trainer: usize,
 }
 
 impl TrainerRank {
-    /// The part and trainer of a rank of a graph in `parts` parts that was cut for `trainers` trainers each: one per
-    /// part, or all of them.
+    /// Part and trainer of a rank, for a graph of `parts` parts with `trainers` trainers each. A run has one rank per
+    /// part or one rank per trainer; `None` for any other `size`.
     pub(crate) fn of(rank: usize, size: usize, parts: usize, trainers: usize) -> Option<Self> {
         let trainers = match size {
             _ if size == parts => 1,
@@ -35,8 +35,8 @@ impl TrainerRank {
         };
         Some(Self { part: rank / trainers, trainers, trainer: rank % trainers })
     }
-    /// The rank that this one queries for data of a part: the trainer of the same index there, which spreads the load
-    /// over all of them.
+    /// The rank that this rank queries for data of another part: its trainer of the same number, so that the load is
+    /// spread over all trainers.
     pub(crate) fn rank_of(self, part: usize) -> usize {
         part * self.trainers + self.trainer
     }

@@ -19,21 +19,21 @@ use crate::shard::{Shard, ShardReader, ShardWriter};
 
 const FORMAT_VERSION: u32 = 2;
 const MANIFEST: &str = "checkpoint.json";
-/// How long a save waits for another one to the same folder.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a save waits for the lock of the folder.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Checkpoints of a run on ranks, in a folder that all ranks see.
+/// Checkpoints of a run on ranks, in a folder that all ranks can access.
 ///
-/// Each rank writes its rows to a file of its own in a new folder and syncs it to disk; when all are there, rank 0
-/// replaces the manifest by renaming, and only then removes the folder before. A run killed at any moment, on any rank,
-/// a full disk and a power failure leave the checkpoint that was complete last. What an unfinished save wrote is
-/// removed when it fails or, if the run was killed, by the next [`save`](Self::save) or [`load`](Self::load).
+/// Each rank writes its rows to a separate file in a new folder and syncs it to disk. After all ranks have written,
+/// rank 0 replaces the manifest by a rename and removes the previous folder. If the run is killed at any time on any
+/// rank, the disk is full, or the power fails, the folder contains the last complete checkpoint. Files of an unfinished
+/// save are removed when it fails or, if the run was killed, by the next [`save`](Self::save) or [`load`](Self::load).
 ///
 /// ```text
 /// checkpoint.json        format_version, checksum (of this file), graph_name, fingerprint, num_parts, settings, step, loader, folder,
 ///                        files (bytes, checksum)
 /// step-<n>/rank<r>.safetensors    rows of shards: `name/tensor`
-/// step-<n>/shared.safetensors     what all ranks hold alike, as bytes: model, optimizer
+/// step-<n>/shared.safetensors     replicated state as bytes: model, optimizer
 /// ```
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
@@ -41,24 +41,24 @@ pub struct Checkpoint {
     settings: BTreeMap<String, String>,
 }
 
-/// Where a run is, and what all ranks hold alike.
+/// Progress of a run, and the state that is replicated on all ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunState {
-    /// Steps made so far.
+    /// Number of steps so far.
     pub step: u64,
-    /// The batch that comes next.
+    /// Position of the loader: the next batch.
     pub loader: LoaderState,
-    /// By name, such as a model's and an optimizer's record as bytes. Rank 0 writes its own.
+    /// Replicated state by name, such as the records of a model and an optimizer as bytes. Rank 0 writes its copy.
     pub replicated: BTreeMap<String, Vec<u8>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     format_version: u32,
-    /// Hexadecimal: of all other entries.
+    /// Checksum of all other entries, in hexadecimal.
     checksum: String,
     graph_name: String,
-    /// Hexadecimal: that of the partitioning.
+    /// Fingerprint of the partitioning, in hexadecimal.
     fingerprint: String,
     num_parts: usize,
     settings: BTreeMap<String, String>,
@@ -71,7 +71,7 @@ struct Manifest {
 #[derive(Debug, Serialize, Deserialize)]
 struct FileInfo {
     bytes: u64,
-    /// Hexadecimal.
+    /// In hexadecimal.
     checksum: String,
 }
 
@@ -88,10 +88,10 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 impl Manifest {
-    /// The checksum of all other entries, whatever spaces and line ends the file has.
+    /// The checksum of all other entries, independent of whitespace in the file.
     fn sum(&mut self) -> String {
         let old = std::mem::take(&mut self.checksum);
-        // Keys are texts and nothing here fails to be written.
+        // Serialisation cannot fail: all keys are strings.
         let sum = format!("{:016x}", checksum(&serde_json::to_vec(self).unwrap_or_default()));
         self.checksum = old;
         sum
@@ -99,16 +99,16 @@ impl Manifest {
 }
 
 impl Checkpoint {
-    /// In `dir`, which is made if missing.
+    /// Checkpoints in `dir`, which is created if needed.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into(), settings: BTreeMap::new() }
     }
-    /// A setting that must not change when a run goes on. It is kept with every checkpoint, and [`load`](Self::load)
-    /// refuses a checkpoint that has another value, or settings of other names.
+    /// Adds a setting that must not change when the run is resumed. It is stored in every checkpoint, and
+    /// [`load`](Self::load) returns an error for a checkpoint with another value or with settings of other names.
     ///
-    /// The size of batches belongs here, since [`RunState::loader`] counts batches, and so do fan-outs and seeds, if
-    /// the run is to have the losses of one that was never stopped. Settings that may change are left out: a run that
-    /// goes on with another learning rate takes its next step with that one, moments of optimizers are kept.
+    /// Add the batch size, since [`RunState::loader`] counts batches. Add fan-outs and seeds if a resumed run must have
+    /// the same losses as an uninterrupted one. Leave out settings that may change: a run that is resumed with another
+    /// learning rate uses it from the next step on, and keeps the moments of optimizers.
     ///
     /// ```
     /// use burn_gnn_dist::Checkpoint;
@@ -120,16 +120,16 @@ impl Checkpoint {
         self.settings.insert(name.into(), value.to_string());
         self
     }
-    /// The folder.
+    /// The folder of the checkpoints.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Writes the state and the rows of `shards`, which all ranks name in the same order. Collective.
+    /// Writes the state and the rows of `shards`, which must be in the same order on all ranks. Collective.
     ///
     /// # Errors
-    /// A file cannot be written; two shards of one name; another run that saves to this folder at this moment; on all
-    /// ranks. The checkpoint before is still there, and nothing of this one.
+    /// On all ranks: a file cannot be written; two shards have the same name; another run is saving to this folder. The
+    /// previous checkpoint is then unchanged, and the files of this one are removed.
     pub fn save(
         &self,
         graph: &DistGraph,
@@ -149,7 +149,7 @@ impl Checkpoint {
                 self.save_to(&String::from_utf8_lossy(&name), exclusive, graph, state, shards)
             });
         if let (Err(_), Some((folder, _lock))) = (&saved, &begun) {
-            // Unless the manifest got its name and something failed behind it: then it is the checkpoint.
+            // Keeps the folder if the manifest already refers to it and a later step failed.
             if !matches!(self.manifest(), Ok(Some(m)) if m.folder == *folder) {
                 let _ = fs::remove_dir_all(self.dir.join(folder));
             }
@@ -157,7 +157,7 @@ impl Checkpoint {
         saved
     }
 
-    /// `exclusive`: nobody else saves to the folder, known to the rank that has the lock.
+    /// `exclusive`: whether the lock, which rank 0 holds, excludes all other runs.
     fn save_to(
         &self,
         folder: &str,
@@ -213,11 +213,11 @@ impl Checkpoint {
             let path = self.dir.join(MANIFEST);
             let text = serde_json::to_vec_pretty(&manifest)
                 .map_err(|e| DistError::format(&path, e.to_string()))?;
-            // The new folder is a name in this one.
+            // Makes the new folder durable before the manifest refers to it.
             sync_dir(&self.dir).map_err(DistError::io(&self.dir))?;
             write_atomic(&path, |w| w.write_all(&text))?;
-            // The others are no longer needed, unless another run may be saving; what cannot be removed is in nobody's
-            // way.
+            // Older folders are no longer needed. Without an exclusive lock another run may be writing one of them. A
+            // folder that cannot be removed does no harm.
             if exclusive {
                 self.clean();
             }
@@ -226,11 +226,11 @@ impl Checkpoint {
         agree(comm, "checkpoint: manifest", if comm.rank() == 0 { finish() } else { Ok(()) })
     }
 
-    /// Reads the checkpoint that was complete last into `shards`; `None` where there is none yet. Collective.
+    /// Reads the last complete checkpoint into `shards`; `None` if there is none. Collective.
     ///
     /// # Errors
-    /// A file that is missing or damaged, shards of other names or sizes; [`DistError::Checkpoint`] for one of another
-    /// graph, partitioning, number of parts or [setting](Self::with_setting); on all ranks.
+    /// On all ranks: a file is missing or damaged; shards have other names or sizes; [`DistError::Checkpoint`] if the
+    /// graph, the partitioning, the number of parts or a [setting](Self::with_setting) differs.
     pub fn load(
         &self,
         graph: &DistGraph,
@@ -256,7 +256,7 @@ impl Checkpoint {
             && found.is_some()
             && let Ok(Some(lock)) = lock_dir(&self.dir)
         {
-            // Not while somebody saves, who alone knows what is unfinished.
+            // Only with an exclusive lock: otherwise another run may be writing a folder.
             if lock.is_exclusive() {
                 self.clean();
             }
@@ -268,7 +268,7 @@ impl Checkpoint {
         if let Some(p) = any.iter().position(|b| *b != any[0]) {
             let found = format!("another checkpoint on rank {p}");
             let expected =
-                "one checkpoint in a folder that all ranks see, and no other run that saves to it"
+                "the same checkpoint on all ranks: a folder that all ranks can access, to which no other run saves"
                     .into();
             return Err(DistError::Config { arg: "dir", expected, found });
         }
@@ -280,30 +280,32 @@ impl Checkpoint {
         Ok(Some(state))
     }
 
-    /// A new folder for the files of a checkpoint, and the lock of whoever writes one.
+    /// Locks the checkpoints and creates a new folder for the files of one.
     fn begin(&self, step: u64) -> Result<(String, DirLock), DistError> {
         create_dirs(&self.dir).map_err(DistError::io(&self.dir))?;
         let begin = Instant::now();
         let lock = loop {
             match lock_dir(&self.dir).map_err(DistError::io(&self.dir))? {
                 Some(lock) => break lock,
-                // Whoever loads holds it for a moment.
-                None if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
+                // A load holds the lock for a short time.
+                None if begin.elapsed() < LOCK_TIMEOUT => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
                 None => {
                     let (expected, found) = (
                         format!("no other run that saves to {}", self.dir.display()),
-                        "another one at work".to_owned(),
+                        "another save in progress".to_owned(),
                     );
                     return Err(DistError::Config { arg: "dir", expected, found });
                 }
             }
         };
-        // Without locks somebody else may be saving at this moment.
+        // On a file system without locks another run may be saving.
         if lock.is_exclusive() {
             self.clean();
         }
-        // The folder that the manifest names stays as it is until the manifest is replaced; so does every other one if
-        // it is damaged. One that `clean` left is what the manifest names, or somebody else's: never removed.
+        // The current folder must not change until the manifest is replaced, and no folder may change if the manifest is
+        // damaged. So the files go to a new folder: an existing one is in use or does not belong to checkpoints.
         let mut folder = format!("step-{step}");
         for again in 1.. {
             let dir = self.dir.join(&folder);
@@ -320,8 +322,8 @@ impl Checkpoint {
         Ok((folder, lock))
     }
 
-    /// Removes the folders of saves that did not finish. Without a manifest that can be read it is unknown which these
-    /// are.
+    /// Removes the folders of unfinished saves. Does nothing without a readable manifest, since then it is unknown which
+    /// folder is complete.
     fn clean(&self) {
         let Ok(manifest) = self.manifest() else { return };
         let keep = manifest.map(|m| m.folder);
@@ -348,14 +350,14 @@ impl Checkpoint {
         };
         let bad = |message: String| DistError::format(&path, message);
         let value: serde_json::Value = serde_json::from_slice(&bytes)
-            .map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
+            .map_err(|e| bad(format!("expected the manifest of a checkpoint: {e}")))?;
         match value.get("format_version").and_then(serde_json::Value::as_u64) {
             Some(v) if v == u64::from(FORMAT_VERSION) => {}
             _ => {
                 let found = value
                     .get("format_version")
                     .map_or_else(|| "(none)".into(), |v| cut(&v.to_string()));
-                let remedy = "go on with the version of this library that wrote it, or begin in another folder";
+                let remedy = "resume with the version of this library that wrote it, or start in another folder";
                 return Err(DistError::Checkpoint {
                     path,
                     what: "format version",
@@ -366,11 +368,11 @@ impl Checkpoint {
             }
         }
         let mut manifest: Manifest = serde_json::from_value(value)
-            .map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
+            .map_err(|e| bad(format!("expected the manifest of a checkpoint: {e}")))?;
         let found = manifest.sum();
         if found != manifest.checksum {
             return Err(bad(format!(
-                "damaged: checksum {found}, as it says itself it should be {}",
+                "damaged: checksum {found}, the file declares {}",
                 manifest.checksum
             )));
         }
@@ -390,13 +392,13 @@ impl Checkpoint {
                 "graph",
                 graph.name().to_owned(),
                 manifest.graph_name.clone(),
-                "open that graph, or begin in another folder",
+                "open that graph, or start in another folder",
             ),
             (
                 "parts",
                 parts.to_string(),
                 manifest.num_parts.to_string(),
-                "rows are kept by part: start as many ranks, or begin in another folder",
+                "rows are stored by part: start as many ranks, or start in another folder",
             ),
             (
                 "partitioning",
@@ -415,7 +417,7 @@ impl Checkpoint {
                 "setting",
                 of(&self.settings),
                 of(&manifest.settings),
-                "start with the same settings, or begin in another folder",
+                "use the same settings, or start in another folder",
             )
         });
         match differs.into_iter().chain(settings).find(|(_, expected, found, _)| expected != found)
@@ -445,7 +447,7 @@ impl Checkpoint {
             );
             return Err(DistError::format(
                 path,
-                format!("damaged: {have}; the manifest says {want}"),
+                format!("damaged: {have}; expected {want} as in the manifest"),
             ));
         }
         Ok(bytes)
@@ -458,7 +460,7 @@ fn rank_file(rank: usize) -> String {
     format!("rank{rank}.safetensors")
 }
 
-/// Whether a folder is named as checkpoints name theirs: nothing else is ever read or removed.
+/// Whether a folder has the name of a checkpoint folder. No other folder is read or removed.
 fn is_ours(folder: &str) -> bool {
     let is_number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
     folder.strip_prefix("step-").is_some_and(|n| {
@@ -466,7 +468,7 @@ fn is_ours(folder: &str) -> bool {
     })
 }
 
-/// Whether a folder holds nothing but files of checkpoints.
+/// Whether a folder contains only files of checkpoints.
 fn holds_ours(folder: &Path) -> bool {
     let ours = |name: &str| {
         let name =

@@ -1,4 +1,4 @@
-//! Keeps embeddings on their owner ranks, and updates them by sparse optimizers.
+//! Embeddings that their owner ranks keep and update.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,14 +12,14 @@ use crate::graph::{DistGraph, PartitionPolicy};
 use crate::shard::{Shard, ShardReader, ShardWriter};
 use crate::tensor::DistTensor;
 
-/// One learned embedding per node or edge of a type, kept by owners (DGL's `DistEmbedding`).
+/// A learned embedding for each node or edge of a type, distributed over the owner ranks (DGL's `DistEmbedding`).
 ///
-/// [`rows`](Self::rows) brings the rows of a batch as a leaf of autodiff; after `backward`, [`step`](Self::step) sends
-/// their gradients to the owners, who apply the optimizer to the rows that got one. Rows that no batch met do not
-/// change, and have no moments.
+/// [`rows`](Self::rows) gathers the rows of a batch as a leaf of autodiff. After `backward`, [`step`](Self::step) sends
+/// their gradients to the owners, which apply the optimizer to the rows that have one. Rows that occur in no batch do
+/// not change and have no moments.
 ///
-/// Gradients of one row, from several ranks or given twice, are summed (DGL averages them): in f64, in the order of
-/// ranks and, inside a rank, of the list, and rounded once.
+/// Gradients of the same row, from several ranks or repeated in a list, are summed (DGL averages them). Sums are computed
+/// in f64, in the order of ranks and, inside a rank, of the list, and rounded once.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -53,7 +53,7 @@ pub struct EmbeddingRows {
 }
 
 impl EmbeddingRows {
-    /// `[ids, dim]`, tracked where the device has autodiff.
+    /// The rows, `[ids, dim]`, tracked if the device has autodiff.
     pub fn tensor(&self) -> Tensor<2> {
         self.tensor.clone()
     }
@@ -64,8 +64,8 @@ impl EmbeddingRows {
 }
 
 impl<E: EmbeddingElement> DistEmbedding<E> {
-    /// Rows of `dim` numbers for the nodes or edges of `policy`; `init` gives the first value of (id in the input
-    /// graph, column). Collective.
+    /// Creates rows of `dim` numbers for the nodes or edges of `policy`. `init` returns the initial value of (id in the
+    /// input graph, column). Collective.
     ///
     /// # Errors
     /// As [`DistTensor::new`]; settings of the optimizer out of range.
@@ -84,22 +84,22 @@ impl<E: EmbeddingElement> DistEmbedding<E> {
         Ok(Self { rows, optimizer, state: Arc::new(Mutex::new(state)) })
     }
 
-    /// The table, to read or to overwrite.
+    /// The rows as a distributed tensor, which can be read and overwritten.
     pub fn tensor(&self) -> &DistTensor<E> {
         &self.rows
     }
-    /// Numbers per row.
+    /// Embedding size.
     pub fn dim(&self) -> usize {
         self.rows.width()
     }
-    /// What steps are made by.
+    /// The optimizer and its settings.
     pub fn optimizer(&self) -> SparseOptimizer {
         self.optimizer
     }
-    /// Another learning rate from now on, the same on all ranks.
+    /// Sets the learning rate, which must be the same on all ranks.
     ///
     /// # Errors
-    /// It is negative or not finite.
+    /// `lr` is negative or not finite.
     pub fn set_lr(&mut self, lr: f64) -> Result<(), DistError> {
         let new = self.optimizer.with_lr(lr);
         new.check()?;
@@ -107,10 +107,10 @@ impl<E: EmbeddingElement> DistEmbedding<E> {
         Ok(())
     }
 
-    /// Rows by type-wise id as a leaf on `device`, tracked if that has autodiff. Collective.
+    /// Gathers rows by type-wise id as a leaf on `device`, which is tracked if the device has autodiff. Collective.
     ///
     /// # Errors
-    /// An id out of range; on all ranks.
+    /// On all ranks: an id out of range.
     pub fn rows(&self, ids: &[u64], device: &Device) -> Result<EmbeddingRows, DistError> {
         let data = TensorData::new(self.rows.get(ids)?, [ids.len(), self.dim()]);
         let dtype = data.dtype();
@@ -119,8 +119,8 @@ impl<E: EmbeddingElement> DistEmbedding<E> {
         Ok(EmbeddingRows { ids: ids.to_vec(), tensor })
     }
 
-    /// Steps the rows that have a gradient; several sets of rows of one step go together. Collective: a rank without
-    /// rows gives none.
+    /// Updates the rows that have a gradient. All sets of rows of a step must be passed together. Collective: a rank
+    /// without rows passes an empty list.
     ///
     /// # Errors
     /// As [`step_with`](Self::step_with).
@@ -134,13 +134,13 @@ impl<E: EmbeddingElement> DistEmbedding<E> {
         }
         self.step_with(&ids, &values)
     }
-    /// [`step`](Self::step) with gradients as numbers, row after row. Collective.
+    /// [`step`](Self::step) with gradients as a list of numbers, row by row. Collective.
     ///
     /// # Errors
-    /// An id out of range, not one row of values per id; on all ranks.
+    /// On all ranks: an id out of range; `values` does not have one row per id.
     ///
     /// # Cost
-    /// One exchange of the gradients, and time of the rows that got one.
+    /// One exchange of gradients; time proportional to the rows with a gradient.
     pub fn step_with(&mut self, ids: &[u64], values: &[E]) -> Result<(), DistError> {
         let pushed = self.rows.push("embedding: step", ids, values)?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,12 @@
-//! Defines the numbers that embeddings are made of.
+//! Element types of embeddings.
 
 use crate::element::DistElement;
 
-/// A number that is learned: f32 or f64.
+/// An element of a [`DistEmbedding`](crate::DistEmbedding): f32 or f64.
 pub trait EmbeddingElement: DistElement {
-    /// Widened, exactly.
+    /// Converts to f64, exactly.
     fn wide(self) -> f64;
-    /// Rounded to the nearest.
+    /// Rounds an f64 to the nearest value.
     fn narrow(value: f64) -> Self;
 }
 impl EmbeddingElement for f32 {

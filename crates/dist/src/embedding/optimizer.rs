@@ -1,4 +1,4 @@
-//! Updates single embeddings by sparse SGD, Adagrad or Adam.
+//! Sparse optimizers: SGD, Adagrad and Adam update single rows.
 
 use hashbrown::HashMap;
 
@@ -7,7 +7,7 @@ use crate::error::DistError;
 use crate::shard::{ShardReader, ShardWriter};
 use crate::tensor::Pushed;
 
-/// How a row is stepped by its gradient `g`. A row is stepped when it has a gradient, and only then.
+/// Update rule of a row with gradient `g`. Only rows with a gradient are updated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SparseOptimizer {
     /// `w -= lr · g`.
@@ -23,9 +23,10 @@ pub enum SparseOptimizer {
         epsilon: f64,
     },
     /// `m = β₁ m + (1 - β₁) g; v = β₂ v + (1 - β₂) g²; w -= lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + epsilon)`
-    /// (Kingma and Ba, ICLR 2015), where `t` counts the steps of the embedding, calls of
-    /// [`DistEmbedding::step`](crate::DistEmbedding::step): the rule of torch's `SparseAdam` and of
-    /// `burn_gnn_models::SparseAdam`, so that ranks learn what one machine learns. (DGL counts the steps of each row.)
+    /// (Kingma and Ba, ICLR 2015), where `t` is the number of calls of
+    /// [`DistEmbedding::step`](crate::DistEmbedding::step). This is the rule of torch's `SparseAdam` and of
+    /// `burn_gnn_models::SparseAdam`, so training on ranks gives the result of one machine. (DGL counts the steps of each
+    /// row.)
     Adam {
         /// Learning rate.
         lr: f64,
@@ -80,7 +81,7 @@ impl SparseOptimizer {
             }
         }
     }
-    /// Moments per number.
+    /// Number of moments per element.
     fn moments(&self) -> usize {
         match self {
             Self::Sgd { .. } => 0,
@@ -90,11 +91,11 @@ impl SparseOptimizer {
     }
 }
 
-/// What an optimizer keeps of the rows of this rank.
+/// State of an optimizer for the rows of this rank.
 #[derive(Debug)]
 pub(super) struct State<E> {
     moments: Vec<Vec<E>>,
-    /// Steps so far.
+    /// Number of steps so far.
     time: u32,
 }
 
@@ -103,7 +104,7 @@ impl<E: EmbeddingElement> State<E> {
         Self { moments: vec![vec![E::zeroed(); rows * dim]; optimizer.moments()], time: 0 }
     }
 
-    /// Steps the rows that got gradients.
+    /// Updates the rows that have gradients.
     pub(super) fn step(
         &mut self,
         optimizer: SparseOptimizer,
@@ -116,7 +117,7 @@ impl<E: EmbeddingElement> State<E> {
             return;
         }
         let t = i32::try_from(self.time).unwrap_or(i32::MAX);
-        // Sums in f64, in the order in which gradients came; rows by first appearance.
+        // Sums in f64 in the order of the received gradients; rows in the order of their first occurrence.
         let (mut position, mut rows, mut sums) = (HashMap::<u32, usize>::new(), vec![], vec![]);
         for (positions, values) in pushed {
             for (&row, g) in positions.iter().zip(values.chunks_exact(dim)) {
@@ -131,7 +132,7 @@ impl<E: EmbeddingElement> State<E> {
         for (&row, g) in rows.iter().zip(sums.chunks_exact(dim)) {
             let of = row * dim..(row + 1) * dim;
             for (i, g) in of.zip(g) {
-                // The sum is a gradient of the rows' own precision.
+                // The sum is rounded to the precision of the rows.
                 let g = E::narrow(*g).wide();
                 let step = match optimizer {
                     SparseOptimizer::Sgd { lr } => lr * g,
@@ -153,7 +154,7 @@ impl<E: EmbeddingElement> State<E> {
         }
     }
 
-    /// Numbers that are saved of the count of steps, which Adam alone reads.
+    /// Number of saved step counters: one for Adam, none for the other optimizers.
     fn counts(&self) -> usize {
         usize::from(self.moments.len() == 2)
     }
@@ -172,7 +173,7 @@ impl<E: EmbeddingElement> State<E> {
     }
 }
 
-/// A moment after `f`, as it is kept.
+/// Updates a moment by `f` and rounds it to its stored precision.
 fn moved<E: EmbeddingElement>(moment: &mut E, f: impl Fn(f64) -> f64) -> f64 {
     *moment = E::narrow(f(moment.wide()));
     moment.wide()

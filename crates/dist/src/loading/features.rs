@@ -1,4 +1,4 @@
-//! Gathers features and labels of a partitioned graph for batches.
+//! Gathers the features and labels of batches from a partitioned graph.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::graph::{DistGraph, FeatureCache, PartitionPolicy, WantedRows};
 /// Columns by type and name.
 type Columns = Vec<(PartitionPolicy, String)>;
 
-/// Features and labels in columns of a [`DistGraph`], whoever owns the rows, for the batches of any [`RankSampler`];
-/// all that a batch reads is fetched in one exchange. All ranks name the same columns.
+/// Features and labels of batches of any [`RankSampler`], in columns of a [`DistGraph`]. All rows of a batch are fetched
+/// in one exchange, from any rank. All ranks must add the same columns.
 #[derive(Clone, Debug)]
 pub struct DistFeatures {
     graph: DistGraph,
@@ -32,15 +32,15 @@ pub struct DistFeatures {
     caches: Arc<Vec<FeatureCache>>,
 }
 
-/// What a column is read as.
+/// The use of a column.
 #[derive(Clone, Copy)]
 enum ReadAs {
-    /// Numbers of any kind, as rows of floats.
+    /// Numbers of any dtype, converted to rows of floats.
     Features,
     Labels,
 }
 
-/// Adds a column of nodes or edges of type `ty` to those of other types.
+/// Adds a column for the nodes or edges of type `ty`.
 fn add(
     columns: &mut Columns,
     graph: &DistGraph,
@@ -69,7 +69,7 @@ fn add(
     Ok(())
 }
 
-/// Gathered numbers as rows of floats; those of rank 1 have one number each.
+/// Converts gathered numbers to rows of floats. A column of rank 1 becomes rows of one number.
 fn as_features(column: &Column) -> Option<Tensor<2>> {
     fn rows<K: Basic>(column: &Column) -> Option<Tensor<2, K>> {
         let one = || Some(column.tensor::<1, K>()?.unsqueeze_dim(1));
@@ -82,7 +82,7 @@ fn as_features(column: &Column) -> Option<Tensor<2>> {
     }
 }
 
-/// Columns with the ids of their types.
+/// Columns with the ids of their rows.
 fn with_ids<'a>(
     columns: &'a Columns,
     ids: impl Fn(usize) -> Cow<'a, [u64]>,
@@ -91,44 +91,44 @@ fn with_ids<'a>(
 }
 
 impl DistFeatures {
-    /// None; tensors come on the device of the graph.
+    /// No columns. Tensors of batches are on the device of the graph.
     pub fn new(graph: &DistGraph) -> Self {
         let (graph, caches) = (graph.clone(), Arc::default());
         let [nodes, edges, labels, edge_labels, targets, edge_targets] = [const { vec![] }; 6];
         Self { graph, nodes, edges, labels, edge_labels, targets, edge_targets, caches }
     }
-    /// Features of the nodes of a type, in a column of rank 1 or 2, whose integers or booleans become floats.
+    /// Adds node features: a column of rank 1 or 2 of a node type. Integers and booleans are converted to floats.
     ///
     /// # Errors
-    /// Unknown type or column, another shape, a type named before.
+    /// Unknown type or column; a column of another shape; a type that has a column already.
     pub fn with_nodes(mut self, ntype: impl NodeKey, column: &str) -> Result<Self, DistError> {
         let of = self.graph.node_policy(ntype)?;
         add(&mut self.nodes, &self.graph, of, column, ReadAs::Features)?;
         Ok(self)
     }
-    /// Features of the edges of a type, in a column as for nodes, for the edges of the blocks and for seed edges.
+    /// Adds edge features: a column of rank 1 or 2 of an edge type, for the edges of blocks and for seed edges.
     ///
     /// # Errors
-    /// Unknown type or column, another shape, a type named before.
+    /// Unknown type or column; a column of another shape; a type that has a column already.
     pub fn with_edges(mut self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
         let of = self.graph.edge_policy(etype)?;
         add(&mut self.edges, &self.graph, of, column, ReadAs::Features)?;
         Ok(self)
     }
-    /// Class of each node of a type, in an integer column of rank 1: seeds of the type come with theirs.
+    /// Adds labels of seed nodes: an integer column of rank 1 with the class of each node of a type.
     ///
     /// # Errors
-    /// Unknown type or column, another shape, a type named before.
+    /// Unknown type or column; a column of another shape; a type that has a column already.
     pub fn with_labels(mut self, ntype: impl NodeKey, column: &str) -> Result<Self, DistError> {
         let of = self.graph.node_policy(ntype)?;
         add(&mut self.labels, &self.graph, of, column, ReadAs::Labels)?;
         Ok(self)
     }
-    /// Class of each edge of a type, in an integer column of rank 1: seed edges of the type come with theirs. Which
-    /// pairs are edges and which are negatives is in [`LinkBatch::labels`](burn_gnn_sampling::LinkBatch::labels).
+    /// Adds labels of seed edges: an integer column of rank 1 with the class of each edge of a type. Labels that
+    /// distinguish edges from negatives are in [`LinkBatch::labels`](burn_gnn_sampling::LinkBatch::labels).
     ///
     /// # Errors
-    /// Unknown type or column, another shape, a type named before.
+    /// Unknown type or column; a column of another shape; a type that has a column already.
     pub fn with_edge_labels(
         mut self,
         etype: impl EdgeKey,
@@ -138,20 +138,20 @@ impl DistFeatures {
         add(&mut self.edge_labels, &self.graph, of, column, ReadAs::Labels)?;
         Ok(self)
     }
-    /// Real values of each node of a type, in a column of rank 1 or 2: seeds of the type come with theirs, as under
+    /// Adds regression targets of seed nodes: a column of rank 1 or 2 of a node type, as
     /// [`GraphFeatures::with_targets`](burn_gnn_sampling::GraphFeatures::with_targets).
     ///
     /// # Errors
-    /// Unknown type or column, another shape, a type named before.
+    /// Unknown type or column; a column of another shape; a type that has a column already.
     pub fn with_targets(mut self, ntype: impl NodeKey, column: &str) -> Result<Self, DistError> {
         let of = self.graph.node_policy(ntype)?;
         add(&mut self.targets, &self.graph, of, column, ReadAs::Features)?;
         Ok(self)
     }
-    /// Real values of each edge of a type, in a column of rank 1 or 2: seed edges of the type come with theirs.
+    /// Adds regression targets of seed edges: a column of rank 1 or 2 of an edge type.
     ///
     /// # Errors
-    /// Unknown type or column, another shape, a type named before.
+    /// Unknown type or column; a column of another shape; a type that has a column already.
     pub fn with_edge_targets(
         mut self,
         etype: impl EdgeKey,
@@ -161,8 +161,8 @@ impl DistFeatures {
         add(&mut self.edge_targets, &self.graph, of, column, ReadAs::Features)?;
         Ok(self)
     }
-    /// Caches at most `rows` remote rows of hot nodes for each node feature column; see [`DistGraph::feature_cache`].
-    /// Call it when all columns are named. Collective.
+    /// Caches at most `rows` remote rows for each column of node features; see [`DistGraph::feature_cache`]. Call this
+    /// method after all columns are added. Collective.
     ///
     /// # Errors
     /// Some rank failed.
@@ -172,17 +172,17 @@ impl DistFeatures {
         self.caches = Arc::new(caches.collect::<Result<_, _>>()?);
         Ok(self)
     }
-    /// Keeps at most `rows` of the rows of other ranks for each column of nodes: those that `trial.batches` batches of
-    /// `trial.batch_size` of the seeds ask for most often, equal ones by id. How often a row is asked for there
-    /// estimates the probability that a batch needs it, beyond the neighbours of the part too (pre-sampling: Yang et
-    /// al., "GNNLab: a factored system for sample-based GNN training over GPUs", EuroSys 2022). The draws are others
-    /// than those of training. Call it when all columns are named. Collective, with the same arguments on all ranks.
+    /// Caches at most `rows` remote rows for each column of node features: those that `trial.batches` sampled batches of
+    /// `trial.batch_size` seeds use most often, ties broken by id. These counts estimate the probability that a batch of
+    /// training uses a row, also for rows that are not in the halo (pre-sampling: Yang et al., "GNNLab: a factored system
+    /// for sample-based GNN training over GPUs", EuroSys 2022). The random numbers differ from those of training. Call
+    /// this method after all columns are added. Collective, with the same arguments on all ranks.
     ///
     /// # Errors
     /// [`DistError::Config`] for a batch size of 0; some rank failed.
     ///
     /// # Cost
-    /// Samples the batches without fetching features; 12 bytes per remote row that was read.
+    /// Samples the batches without fetching features; 12 bytes per distinct remote row.
     pub fn with_presampled_cache<S: RankSampler>(
         mut self,
         rows: usize,
@@ -227,27 +227,28 @@ impl DistFeatures {
         self.caches = Arc::new(caches.collect::<Result<_, _>>()?);
         Ok(self)
     }
-    /// The caches, one per stored column of nodes.
+    /// The caches, one per stored column of node features.
     pub fn caches(&self) -> &[FeatureCache] {
         &self.caches
     }
-    /// Columns of nodes whose rows do not change.
+    /// Columns of node features whose rows are immutable.
     fn stored(&self) -> impl Iterator<Item = &(PartitionPolicy, String)> {
         self.nodes.iter().filter(|(of, column)| self.graph.stored_column(*of, column).is_some())
     }
 }
 
-/// The epoch of pre-sampling, which no training reaches.
+/// Epoch number of pre-sampling, which training never reaches.
 const TRIAL: u64 = u64::MAX;
 
-/// Batches that are sampled before training, to learn what they ask for; see [`DistFeatures::with_presampled_cache`].
+/// Batches that are sampled before training to estimate which rows are used; see
+/// [`DistFeatures::with_presampled_cache`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Presampling {
-    /// How many; no more than an epoch has.
+    /// Number of batches, at most those of an epoch.
     pub batches: usize,
-    /// Seeds of a batch, as [`Loader::new`](burn_gnn_sampling::Loader::new) counts them.
+    /// Seeds per batch, as in [`Loader::new`](burn_gnn_sampling::Loader::new).
     pub batch_size: usize,
-    /// Seed of the draws.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -265,7 +266,7 @@ where
         let graph = &self.graph.clone().with_communicator(sampler.graph().comm().clone());
         let (blocks, none) = (batch.num_blocks(), vec![]);
         let (ntypes, etypes) = (graph.ntypes().len(), graph.etypes().len());
-        // Rows of seed edges are asked for by type-wise id.
+        // Rows of seed edges are requested by type-wise id.
         let of_edges = |(t, ids): (usize, &Vec<u64>)| {
             let rows = ids.iter().filter_map(|id| graph.inner.edge_ids[t].binary_search(id).ok());
             rows.map(|row| graph.inner.edges.id(t, row as u64)).collect()

@@ -1,4 +1,4 @@
-//! Adapts samplers over all parts to a [`Loader`](burn_gnn_sampling::Loader).
+//! The trait of samplers that all ranks run together.
 
 use std::sync::Arc;
 
@@ -8,17 +8,18 @@ use crate::comm::{Communicator, Failure};
 use crate::error::DistError;
 use crate::graph::DistGraph;
 
-/// A sampler whose batches all ranks make together: batch `i` of an epoch is one slice of one order of all seeds, of
-/// which each rank takes the seeds that it owns. Draws are keyed as on one machine, so that the ranks' batches together
-/// are the loader's batch there.
+/// A sampler whose batches all ranks sample together. Batch `i` of an epoch is a slice of the shuffled list of all seeds,
+/// and each rank gets the batch of its own seeds in the slice. Random numbers have the same keys as on one machine, so
+/// the batches of all ranks together are the batch that a loader on one machine returns.
 ///
-/// All ranks get the same number of batches, some of which are empty here: such a batch takes part with a weight of
-/// zero.
+/// All ranks get the same number of batches. A batch may be empty on some ranks, which then take part in the step with a
+/// weight of zero.
 ///
-/// It is a [`Sampler`] that is [in order](Sampler::IN_ORDER): a loader makes batches ahead on one thread, over its own
-/// communicator, while the caller trains. A user-defined one hands [`for_thread`](Sampler::for_thread) and
-/// [`before_batch`](Sampler::before_batch) on to [`duplicate`](Self::duplicate) and
-/// [`others_go_on`](Self::others_go_on), and agrees upon its errors on all ranks.
+/// A rank sampler is a [`Sampler`] that runs [in order](Sampler::IN_ORDER): a loader prefetches batches on one thread,
+/// over a separate communicator, while the caller trains. A user-defined rank sampler must forward
+/// [`for_thread`](Sampler::for_thread) to [`duplicate`](Self::duplicate) and
+/// [`before_batch`](Sampler::before_batch) to [`others_go_on`](Self::others_go_on), and must return its errors on all
+/// ranks.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistFeatures, DistGraph, DistSampler, PartitionConfig, partition_graph, run_ranks};
@@ -37,14 +38,14 @@ use crate::graph::DistGraph;
 /// # Ok::<(), DistError>(())
 /// ```
 pub trait RankSampler: Sampler<Seed = u64, Error = DistError> + Clone {
-    /// The graph that is sampled, with the communicator that its exchanges use.
+    /// The sampled graph, with the communicator of the exchanges.
     fn graph(&self) -> &DistGraph;
 
-    /// The same sampler over another communicator of the same ranks.
+    /// Replaces the communicator by another one of the same ranks.
     #[must_use]
     fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self;
 
-    /// The same sampler over a duplicate of its communicator, for use on another thread. Collective.
+    /// Clones the sampler with a duplicate of its communicator, for use on another thread. Collective.
     ///
     /// # Errors
     /// The communicator cannot be duplicated.
@@ -52,11 +53,10 @@ pub trait RankSampler: Sampler<Seed = u64, Error = DistError> + Clone {
         Ok(self.clone().with_communicator(self.graph().comm().duplicate("loader")?))
     }
 
-    /// An error where a rank has dropped its epoch before batch number `batch`, on all ranks in the same call.
-    /// Collective.
+    /// Exchanges before batch number `batch` whether each rank still iterates over its epoch. Collective.
     ///
     /// # Errors
-    /// See above.
+    /// On all ranks: a rank has dropped its epoch.
     fn others_go_on(&self, batch: usize, wanted: bool) -> Result<(), DistError> {
         let all = self.graph().comm().all_gather("next batch", vec![u8::from(!wanted)])?;
         match all.iter().position(|b| b != &[0]) {
@@ -64,7 +64,7 @@ pub trait RankSampler: Sampler<Seed = u64, Error = DistError> + Clone {
             Some(rank) => Err(Failure {
                 rank,
                 message: format!(
-                    "dropped its epoch before batch {batch}, which other ranks asked for"
+                    "dropped its epoch before batch {batch}, which other ranks request"
                 ),
             }
             .into()),
@@ -72,7 +72,7 @@ pub trait RankSampler: Sampler<Seed = u64, Error = DistError> + Clone {
     }
 }
 
-/// What all samplers over ranks do alike.
+/// The methods of `Sampler` that all rank samplers implement in the same way.
 macro_rules! in_order {
     () => {
         const IN_ORDER: bool = true;

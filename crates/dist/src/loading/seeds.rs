@@ -1,4 +1,4 @@
-//! Selects seeds over all parts for loaders.
+//! Seeds of loaders over all parts.
 
 use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
 use burn_gnn_sampling::{SeedKind, Seeds};
@@ -8,41 +8,41 @@ use crate::exchange::{agree, digest, require_equal};
 use crate::graph::{DistGraph, Owners, PartitionPolicy};
 use crate::seed_split::SeedSplit;
 
-/// Stands for a seed that another rank takes.
+/// Placeholder for a seed that another rank owns.
 pub(crate) const ELSEWHERE: u64 = u64::MAX;
 
-/// Ids per type, and the time of each, if any.
+/// Ids per type, and optionally the time of each.
 pub(crate) type SeedLists = (Vec<Vec<u64>>, Option<Vec<Vec<i64>>>);
 
 impl DistGraph {
-    /// Nodes as seeds of a loader, given per node type by their ids in the input graph: the same lists on all ranks,
-    /// each of which takes those that it owns. Collective.
+    /// Node seeds of a loader, per node type by ids in the input graph. The lists are the same on all ranks, and each
+    /// rank gets the batches of the seeds that it owns. Collective.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range, 2³² seeds or more, other lists on another rank; on all
-    /// ranks.
+    /// On all ranks: an unknown type or one that occurs twice; an id out of range; 2³² seeds or more; lists that differ
+    /// between ranks.
     pub fn node_seeds<N: NodeKey, I: AsRef<[u64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
     ) -> Result<Seeds<u64>, DistError> {
         self.own_seeds(self.select_nodes(seeds).map(|ids| (ids, None)))
     }
-    /// As [`node_seeds`](Self::node_seeds), with a time of each seed: batches hold edges strictly before it. Times
-    /// travel with the seeds to the owners of what is found. Collective.
+    /// [`node_seeds`](Self::node_seeds) with a time for each seed: batches contain only edges strictly before it. Times
+    /// are sent along with the seeds when ranks request neighbours. Collective.
     ///
     /// # Errors
-    /// As [`node_seeds`](Self::node_seeds); not one time per seed; on all ranks.
+    /// As [`node_seeds`](Self::node_seeds); the number of times differs from that of seeds, on all ranks.
     pub fn node_seeds_before<N: NodeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<Seeds<u64>, DistError> {
         self.own_seeds(self.select_nodes_before(seeds))
     }
-    /// Nodes of one type as seeds of a loader, those of a [`SeedSplit`]: every rank cuts its own list into batches,
-    /// whose size counts per rank. Losses then depend on the number of ranks.
+    /// Node seeds of a loader from a [`SeedSplit`]: every rank divides its own list into batches, so the batch size is
+    /// per rank and losses depend on the number of ranks.
     ///
     /// # Errors
-    /// Unknown type, an id out of range, 2³² seeds of a rank or more.
+    /// Unknown type; an id out of range; 2³² seeds or more on a rank.
     pub fn split_seeds(
         &self,
         ntype: impl NodeKey,
@@ -53,8 +53,8 @@ impl DistGraph {
             .with_schema(self.schema())
             .of_each_process(&split.counts)?)
     }
-    /// Edges as seeds of a loader, given per edge type by their ids in the input graph: the same lists on all ranks,
-    /// each of which takes those that it owns. Collective.
+    /// Edge seeds of a loader, per edge type by ids in the input graph. The lists are the same on all ranks, and each
+    /// rank gets the batches of the seeds that it owns. Collective.
     ///
     /// # Errors
     /// As [`node_seeds`](Self::node_seeds).
@@ -64,11 +64,10 @@ impl DistGraph {
     ) -> Result<Seeds<u64>, DistError> {
         self.same_seeds(SeedKind::Edges, self.select_edges(seeds).map(|ids| (ids, None)))
     }
-    /// As [`edge_seeds`](Self::edge_seeds), with a given time per seed edge instead of the time of the edge.
-    /// Collective.
+    /// [`edge_seeds`](Self::edge_seeds) with a time for each seed, which replaces the time of the edge. Collective.
     ///
     /// # Errors
-    /// As [`edge_seeds`](Self::edge_seeds); not one time per seed; on all ranks.
+    /// As [`edge_seeds`](Self::edge_seeds); the number of times differs from that of seeds, on all ranks.
     pub fn edge_seeds_before<K: EdgeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (K, I, T)>,
@@ -76,7 +75,7 @@ impl DistGraph {
         self.same_seeds(SeedKind::Edges, self.select_edges_before(seeds))
     }
 
-    /// Lists that are the same on all ranks. Collective.
+    /// Checks that the lists are the same on all ranks. Collective.
     fn same_seeds(
         &self,
         kind: SeedKind,
@@ -95,7 +94,7 @@ impl DistGraph {
         require_equal(&*self.comm, "seeds: digest", what, digest(all).to_le_bytes().to_vec())?;
         Ok(seeds)
     }
-    /// Nodes by type-wise id, those of other ranks as [`ELSEWHERE`]. Collective.
+    /// Converts nodes to type-wise ids; those of other ranks become [`ELSEWHERE`]. Collective.
     fn own_seeds(&self, lists: Result<SeedLists, DistError>) -> Result<Seeds<u64>, DistError> {
         let seeds = self.same_seeds(SeedKind::Nodes, lists)?;
         let of_type = |(t, seeds): (usize, &Vec<u64>)| {
@@ -113,21 +112,21 @@ impl DistGraph {
             .with_schema(self.schema()))
     }
 
-    /// Ids of nodes in range per node type, and their times.
+    /// Validates ids of nodes per node type, and their times.
     pub(crate) fn select_nodes_before<N: NodeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         given: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<SeedLists, DistError> {
         self.select_before(&self.inner.nodes, given, |key| self.schema().ntype(key))
     }
-    /// Ids of edges in range per edge type, and their times.
+    /// Validates ids of edges per edge type, and their times.
     pub(crate) fn select_edges_before<K: EdgeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         given: impl IntoIterator<Item = (K, I, T)>,
     ) -> Result<SeedLists, DistError> {
         self.select_before(&self.inner.edges, given, |key| self.schema().etype(key))
     }
-    /// Ids in range per type, and their times.
+    /// Validates ids per type, and their times.
     fn select_before<K, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         owners: &Owners,

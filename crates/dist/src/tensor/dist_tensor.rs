@@ -1,4 +1,4 @@
-//! Distributes tensors over ranks by node or edge (DGL's `DistTensor`).
+//! Tensors that are distributed over ranks by node or edge.
 
 use std::any::Any;
 use std::fmt;
@@ -14,11 +14,11 @@ use crate::graph::{
 };
 use crate::shard::{Shard, ShardReader, ShardWriter};
 
-/// A tensor whose first dimension counts the nodes or edges of a type; every rank keeps the rows of those that it owns
-/// (DGL's `DistTensor`).
+/// A tensor with one row per node or edge of a type. Every rank holds the rows of the nodes or edges that it owns (DGL's
+/// `DistTensor`).
 ///
-/// Rows are read by [`get`](Self::get) and written by [`set`](Self::set) and [`add`](Self::add), from any rank. All
-/// three are collective, and a call sees all that calls before it wrote, on every rank. Clones are handles of one
+/// Any rank can read all rows by [`get`](Self::get), and write them by [`set`](Self::set) and [`add`](Self::add). These
+/// methods are collective, and a call sees the writes of all previous calls of all ranks. Clones are handles of the same
 /// tensor.
 ///
 /// ```
@@ -44,7 +44,7 @@ pub struct DistTensor<E: DistElement> {
 pub(super) struct Store<E> {
     pub(super) name: String,
     pub(super) policy: PartitionPolicy,
-    /// Of one row.
+    /// Shape of a row.
     pub(super) shape: Vec<usize>,
     pub(super) width: usize,
     pub(super) rows: RwLock<Vec<E>>,
@@ -64,15 +64,15 @@ impl<E: DistElement> fmt::Debug for DistTensor<E> {
 }
 
 impl<E: DistElement> DistTensor<E> {
-    /// A tensor named `name` of `shape`, whose first dimension is the number of nodes or edges of the policy. Without a
-    /// policy it is the one type that has as many. `init` gives the first value of (id in the input graph, column of
-    /// the flattened row), so that it does not depend on the partitioning. Collective.
+    /// Creates a tensor named `name`. The first dimension of `shape` is the number of nodes or edges of the policy.
+    /// Without a policy, the type with this number of nodes or edges is used. `init` returns the initial value of (id in
+    /// the input graph, column of the flattened row), so values do not depend on the partitioning. Collective.
     ///
-    /// If a tensor of this name is alive, this is another handle of it, and `init` is not called.
+    /// If a tensor of this name exists, returns another handle of it without calling `init`.
     ///
     /// # Errors
-    /// No policy, or several, with as many rows; another number of rows than the policy has; a tensor of this name with
-    /// another element type, shape or policy; other arguments on other ranks.
+    /// No type, or several, have this number of rows; the policy has another number of rows; a tensor of this name has
+    /// another element type, shape or policy; arguments differ between ranks.
     pub fn new(
         graph: &DistGraph,
         name: &str,
@@ -88,7 +88,7 @@ impl<E: DistElement> DistTensor<E> {
         require_equal(
             &*graph.comm,
             "tensor",
-            "name, element type, shape, policy and age of a tensor",
+            "name, element type, shape, policy and existence of a tensor",
             tag.to_le_bytes().to_vec(),
         )?;
         if let Some(found) = found {
@@ -99,7 +99,7 @@ impl<E: DistElement> DistTensor<E> {
             let same = same.ok_or_else(|| DistError::Config {
                 arg: "name",
                 expected: format!(
-                    "a name that no tensor of another type, shape or policy has (now {what})"
+                    "a name that no tensor of another type, shape or policy has (requested: {what})"
                 ),
                 found: format!("`{name}`"),
             });
@@ -126,7 +126,7 @@ impl<E: DistElement> DistTensor<E> {
         graph.inner.registry.insert(name, &kept, false);
         Ok(Self { graph: graph.clone(), store })
     }
-    /// [`new`](Self::new) with zeros. Collective.
+    /// [`new`](Self::new) with zeros as initial values. Collective.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -138,26 +138,26 @@ impl<E: DistElement> DistTensor<E> {
     ) -> Result<Self, DistError> {
         Self::new(graph, name, shape, policy, |_, _| E::zeroed())
     }
-    /// Keeps the tensor with the graph: it outlives its handles, and [`new`](Self::new) of the same name finds it
-    /// again.
+    /// Lets the graph hold the tensor, so that it outlives its handles and [`new`](Self::new) of the same name returns
+    /// it.
     #[must_use]
     pub fn persistent(self) -> Self {
         let kept: Arc<dyn Any + Send + Sync> = self.store.clone();
         self.graph.inner.registry.insert(&self.store.name, &kept, true);
         self
     }
-    /// Removes a persistent tensor from the graph; it is freed with its last handle.
+    /// Releases a persistent tensor from the graph, so that it is freed with its last handle.
     #[must_use]
     pub fn transient(self) -> Self {
         self.graph.inner.registry.release(&self.store.name);
         self
     }
 
-    /// Its name.
+    /// Name of the tensor.
     pub fn name(&self) -> &str {
         &self.store.name
     }
-    /// Whose rows they are.
+    /// The node or edge type of the rows.
     pub fn policy(&self) -> PartitionPolicy {
         self.store.policy
     }
@@ -165,7 +165,7 @@ impl<E: DistElement> DistTensor<E> {
     pub fn row_shape(&self) -> &[usize] {
         &self.store.shape
     }
-    /// Rows over all ranks.
+    /// Number of rows of all ranks.
     pub fn len(&self) -> u64 {
         self.graph.rows_of(self.store.policy)
     }
@@ -173,22 +173,22 @@ impl<E: DistElement> DistTensor<E> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Numbers per row.
+    /// Number of elements per row.
     pub(crate) fn width(&self) -> usize {
         self.store.width
     }
     pub(crate) fn graph(&self) -> &DistGraph {
         &self.graph
     }
-    /// Who keeps the rows, and the number of the type.
+    /// Holders of the rows, and the number of the type.
     pub(crate) fn owners(&self) -> (&Owners, usize) {
         (self.graph.row_owners(self.store.policy), self.store.policy.ty)
     }
-    /// The rows of this rank, one after the other, in ascending id.
+    /// The rows of this rank, concatenated in ascending id.
     pub fn own_rows(&self) -> Vec<E> {
         self.store.rows.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
-    /// The rows as a feature column reads them.
+    /// The rows as the source of a feature column.
     pub(crate) fn rows(&self) -> Arc<dyn ChangingRows> {
         self.store.clone()
     }
@@ -197,10 +197,10 @@ impl<E: DistElement> DistTensor<E> {
         f(&mut self.store.rows.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Rows by type-wise id, in the order asked, repeats allowed. Collective.
+    /// Reads rows by type-wise id, in the order of `ids`, which may repeat. Collective.
     ///
     /// # Errors
-    /// An id out of range; on all ranks.
+    /// On all ranks: an id out of range.
     pub fn get(&self, ids: &[u64]) -> Result<Vec<E>, DistError> {
         let (owners, ty) = self.owners();
         let (own, row_bytes) = (OwnRows::Lent(self.rows()), self.store.width * size_of::<E>());
@@ -209,10 +209,10 @@ impl<E: DistElement> DistTensor<E> {
         let found = fetch_one(comm, "tensor: get", name, table, &Counters::default())?;
         Ok(bytemuck::pod_collect_to_vec(&found))
     }
-    /// [`get`](Self::get) as a float tensor of rank `D`, one more than a row has. Collective.
+    /// [`get`](Self::get) as a float tensor of rank `D`, which is one more than the rank of a row. Collective.
     ///
     /// # Errors
-    /// As [`get`](Self::get); another rank.
+    /// As [`get`](Self::get); `D` does not match.
     pub fn get_tensor<const D: usize>(&self, ids: &[u64]) -> Result<Tensor<D>, DistError> {
         let rows = self.get(ids)?;
         let shape: Vec<usize> =
@@ -226,16 +226,16 @@ impl<E: DistElement> DistTensor<E> {
         Ok(Tensor::from_data(data, (self.graph.device(), dtype)))
     }
 
-    /// Writes rows by type-wise id. Where an id is given several times the last one stays, in the order of ranks and,
+    /// Writes rows by type-wise id. If an id occurs several times, the last write wins, in the order of ranks and,
     /// inside a rank, of the list. Collective.
     ///
     /// # Errors
-    /// An id out of range, not one row of values per id; on all ranks.
+    /// On all ranks: an id out of range; `values` does not have one row per id.
     pub fn set(&self, ids: &[u64], values: &[E]) -> Result<(), DistError> {
         self.update("tensor: set", ids, values, |row, values| row.copy_from_slice(values))
     }
-    /// Adds to rows by type-wise id; values for one row are added one after the other, in the order of ranks and,
-    /// inside a rank, of the list. Collective.
+    /// Adds to rows by type-wise id. Several values for one row are added in the order of ranks and, inside a rank, of
+    /// the list. Collective.
     ///
     /// # Errors
     /// As [`set`](Self::set).

@@ -1,4 +1,4 @@
-//! Inserts distributed tensors as feature columns of their graph.
+//! Makes distributed tensors feature columns of their graph.
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,14 +9,14 @@ use crate::exchange::{agree, digest, require_equal};
 use crate::graph::DataSpace;
 
 impl DataSpace<'_> {
-    /// Makes the rows of a [`DistTensor`] or [`DistEmbedding`](crate::DistEmbedding) a feature column, which
-    /// [`data`](Self::data) and loaders read as any other; a tensor that was inserted under the name before is
-    /// replaced. The column shows what the tensor holds when it is read, and the graph keeps the tensor. Collective.
+    /// Makes a [`DistTensor`] or [`DistEmbedding`](crate::DistEmbedding) a feature column, which [`data`](Self::data) and
+    /// loaders read like any other column. A tensor that was inserted under the same name is replaced. Reads return the
+    /// current values of the tensor, and the graph holds a handle of it. Collective.
     ///
-    /// A loader that makes batches ahead reads rows ahead of the steps that change them: take
-    /// [`with_prefetch(0)`](burn_gnn_sampling::Loader::with_prefetch) where batches must see the step before. Such rows
-    /// are constants of a batch; to learn them, take [`DistEmbedding::rows`](crate::DistEmbedding::rows). Caches of
-    /// loaders leave these columns out.
+    /// A prefetching loader reads rows before earlier steps have updated them. Use
+    /// [`with_prefetch(0)`](burn_gnn_sampling::Loader::with_prefetch) if a batch must see the previous step. The rows are
+    /// constants of a batch; use [`DistEmbedding::rows`](crate::DistEmbedding::rows) to train them. Feature caches skip
+    /// these columns.
     ///
     /// ```
     /// use burn_gnn_dist::{DistError, DistGraph, DistTensor, PartitionConfig, partition_graph, run_ranks};
@@ -34,8 +34,8 @@ impl DataSpace<'_> {
     /// ```
     ///
     /// # Errors
-    /// Unknown type; a tensor of another graph or another type; a name that a stored column has; other names or tensors
-    /// on other ranks; on all ranks.
+    /// On all ranks: an unknown type; a tensor of another graph or type; the name of a stored column; names or tensors
+    /// that differ between ranks.
     pub fn insert<E: DistElement>(
         &self,
         column: &str,

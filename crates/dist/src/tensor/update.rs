@@ -1,4 +1,4 @@
-//! Sends updates of rows to their owners.
+//! Sends updates of rows to the owner ranks.
 
 use std::sync::PoisonError;
 
@@ -8,11 +8,12 @@ use crate::element::DistElement;
 use crate::error::DistError;
 use crate::exchange::{Pack, Unpack, agree, exchange};
 
-/// Values for own rows that one rank sent: rows, and numbers row after row.
+/// Updates of own rows from one rank: row numbers, and the values of these rows.
 pub(crate) type Pushed<E> = (Vec<u32>, Vec<E>);
 
 impl<E: DistElement> DistTensor<E> {
-    /// Applies `f` to rows and the values for them, in the order of ranks and, inside a rank, of the list. Collective.
+    /// Applies `f` to each updated row and its values, in the order of ranks and, inside a rank, of the list.
+    /// Collective.
     pub(crate) fn update(
         &self,
         name: &'static str,
@@ -34,7 +35,7 @@ impl<E: DistElement> DistTensor<E> {
         Ok(())
     }
 
-    /// Sends values to the owners of their rows; what came for own rows, by rank. Collective.
+    /// Sends values to the owners of their rows, and returns the updates of own rows by sender. Collective.
     pub(crate) fn push(
         &self,
         name: &'static str,
@@ -73,7 +74,7 @@ impl<E: DistElement> DistTensor<E> {
             if theirs != self.name().as_bytes() {
                 let (p, theirs) = (message.peer(), String::from_utf8_lossy(&theirs));
                 let message = format!(
-                    "`{name}` of `{}` while rank {p} is at `{theirs}`; all ranks must make the same calls",
+                    "`{name}` of `{}`, while rank {p} updates `{theirs}`; all ranks must make the same calls",
                     self.name()
                 );
                 return Err(Failure { rank: comm.rank(), message });
@@ -83,7 +84,7 @@ impl<E: DistElement> DistTensor<E> {
             Ok((rows, values))
         };
         let pushed = received.into_iter().map(read).collect::<Result<_, _>>();
-        // If one rank cannot read its message, no rank applies its updates.
+        // If one rank cannot decode its message, no rank applies updates.
         agree(&**comm, "update", pushed.map_err(DistError::from))
     }
 }

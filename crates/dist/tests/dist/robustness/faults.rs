@@ -265,7 +265,7 @@ fn metadata_and_manifests_have_checksums() {
     );
     refused(
         &|v| v["format_version"] = 1.into(),
-        "made with format version 1, this run has 2; go on with the version of this library",
+        "made with format version 1, this run has 2; resume with the version of this library",
     );
 }
 
