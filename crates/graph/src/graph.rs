@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 
-use crate::{Bytes, EdgeKey, Frame, GraphError, IdMap, NodeKey, Relation, Schema};
+use crate::features::frame::Frame;
+use burn_gnn_structure::{Bytes, EdgeKey, GraphError, IdMap, NodeKey, Relation, Schema};
 
 /// Node type of a graph that has only one.
 pub(crate) const ONE_NODE_TYPE: &str = "_N";

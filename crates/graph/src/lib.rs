@@ -12,34 +12,13 @@
 
 #![forbid(unsafe_code)]
 
-mod batch;
-mod batch_rows;
-mod compact;
-mod convert;
-mod derive;
-mod distances;
-mod dot;
+mod batching;
+mod build;
 mod draw;
-mod edit;
-mod frame;
+mod features;
 mod graph;
-mod graph_builder;
-mod graph_summary;
-mod khop;
-mod line_graph;
-mod merge;
-mod metapath;
-#[cfg(feature = "petgraph")]
-mod petgraph_graphs;
-mod points;
-mod product;
 mod query;
-mod reorder;
-mod row_index;
-mod self_loops;
-mod stats;
 mod subgraph;
-mod to_simple;
 mod transform;
 
 pub use burn_gnn_structure::{
@@ -49,30 +28,30 @@ pub use burn_gnn_structure::{
     WholeNumber, of_etype, of_ntype, philox4x32,
 };
 
-pub use batch::{Batch, batch};
-pub use batch_rows::{TopK, TopKRows};
-pub use compact::compact_graphs;
-pub use convert::{Homogeneous, to_heterogeneous};
-pub use derive::Subgraph;
-pub use distances::{UNREACHED, double_radius_label};
-pub use draw::{Drawing, DrawingLayout};
-pub use frame::{ByColumn, Column, ColumnKind, Combine, Frame};
+pub use batching::batch::{Batch, batch};
+pub use batching::batch_rows::{TopK, TopKRows};
+pub use batching::merge::merge;
+pub use build::builder::GraphBuilder;
+pub use build::points::{Metric, PointOptions, knn_graph, radius_graph};
+pub use draw::drawing::{Drawing, DrawingLayout};
+pub use features::by_column::ByColumn;
+pub use features::column::{Column, ColumnKind};
+pub use features::combine::Combine;
+pub use features::frame::Frame;
+pub use features::row_index::{row_index, row_index_data};
 pub use graph::Graph;
-pub use graph_builder::GraphBuilder;
-pub use khop::KHop;
-pub use line_graph::Backtracking;
-pub use merge::merge;
-pub use points::{Metric, PointOptions, knn_graph, radius_graph};
-pub use query::EdgeList;
-pub use reorder::{EdgeOrder, NodeOrder};
-pub use row_index::{row_index, row_index_data};
-pub use self_loops::{LoopFill, LoopsAt};
-pub use stats::{DegreeStats, EdgeStats, GraphStats, NodeStats};
-pub use subgraph::Relabel;
-pub use to_simple::Simple;
-
-#[doc(hidden)]
-pub use burn_gnn_structure::internal::prefetch;
+pub use query::distances::{UNREACHED, double_radius_label};
+pub use query::edges::EdgeList;
+pub use query::stats::{DegreeStats, EdgeStats, GraphStats, NodeStats};
+pub use subgraph::compact::compact_graphs;
+pub use subgraph::derive::Subgraph;
+pub use subgraph::induced::Relabel;
+pub use subgraph::khop::KHop;
+pub use transform::convert::{Homogeneous, to_heterogeneous};
+pub use transform::line_graph::Backtracking;
+pub use transform::reorder::{EdgeOrder, NodeOrder};
+pub use transform::self_loops::{LoopFill, LoopsAt};
+pub use transform::to_simple::Simple;
 
 /// For the other crates of this library alone.
 #[doc(hidden)]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use burn_gnn_graph::prefetch;
+use burn_gnn_graph::internal::prefetch;
 use bytemuck::NoUninit;
 
 use super::cache::FeatureCache;

@@ -1,7 +1,7 @@
 //! Writes a drawing as a standalone web page.
 
-use super::Drawing;
-use super::svg::{draw, escaped};
+use crate::draw::drawing::Drawing;
+use crate::draw::svg::{draw, escaped};
 
 /// Moves and enlarges what the picture shows; nothing is loaded.
 const SCRIPT: &str = r#"
@@ -26,7 +26,15 @@ svg.addEventListener("pointerup", () => { held = null; });
 svg.addEventListener("dblclick", () => { x = 0; y = 0; scale = 1; place(); });
 "#;
 
-pub(super) fn page(drawing: &Drawing<'_>) -> String {
+impl Drawing<'_> {
+    /// The picture as a web page that needs no other file: it is moved by dragging, enlarged by the wheel, and nodes
+    /// say what they are.
+    pub fn to_html(&self) -> String {
+        page(self)
+    }
+}
+
+fn page(drawing: &Drawing<'_>) -> String {
     let title = if drawing.title.is_empty() { "Graph" } else { &drawing.title };
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n<style>\n\

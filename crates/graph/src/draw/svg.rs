@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Drawing, Line};
+use crate::draw::drawing::{Drawing, Line};
 use burn_gnn_structure::internal::counted;
 
 /// Width and height of the picture without its legend, and the legend's least width.
@@ -30,6 +30,13 @@ const COLORS: [&str; 10] = [
     "#9c755f", "#8c8c8c",
 ];
 const EDGE_COLORS: [&str; 6] = ["#7f7f7f", "#1b6ca8", "#b5651d", "#6a4c93", "#2a7f62", "#a23b3b"];
+
+impl Drawing<'_> {
+    /// The picture as an SVG document.
+    pub fn to_svg(&self) -> String {
+        draw(self)
+    }
+}
 
 pub(super) fn draw(drawing: &Drawing<'_>) -> String {
     let (lines, light) = drawing.lines();

@@ -1,7 +1,8 @@
 //! Tests that drawings show every node, edge, group and weight of the graph.
 
-use super::{Drawing, DrawingLayout};
-use crate::{Graph, Ids, NodeIds};
+use crate::draw::drawing::{Drawing, DrawingLayout};
+use crate::graph::Graph;
+use burn_gnn_structure::{Ids, NodeIds};
 
 /// Two cliques of five, one edge between them, two alone.
 fn cliques() -> Graph {

@@ -2,9 +2,9 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::by_part::{ByPart, select};
-use super::hot_nodes::{Hits, HotNodes, share, within};
-use crate::FeatureSource;
+use crate::features::by_part::{ByPart, select};
+use crate::features::hot_nodes::{Hits, HotNodes, share, within};
+use crate::features::source::FeatureSource;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::{check_ids, setting};
 
@@ -178,8 +178,8 @@ impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MemoryRows;
-    use crate::RowType;
+    use crate::features::memory::MemoryRows;
+    use crate::features::row_type::RowType;
 
     /// Burn deprecates its ndarray backend, which users still need.
     #[allow(deprecated)]

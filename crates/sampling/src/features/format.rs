@@ -7,8 +7,8 @@ use std::path::Path;
 use half::{bf16, f16};
 use safetensors::Dtype;
 
-use crate::FeatureSource;
-use crate::RowType;
+use crate::features::row_type::RowType;
+use crate::features::source::FeatureSource;
 use burn_gnn_files::internal::{Hash, io_error, tensor_header, widen_f16};
 use burn_gnn_files::{AtomicFile, DataError};
 use burn_gnn_graph::GraphError;

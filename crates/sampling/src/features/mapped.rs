@@ -6,9 +6,11 @@ use std::sync::Arc;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-use super::format::{CHECKSUM, SCALE, TENSOR, row_hash};
-use super::packed::Packed;
-use crate::RowType;
+use crate::features::format::{CHECKSUM, SCALE, TENSOR, row_hash};
+use crate::features::packed::Packed;
+use crate::features::row_type::RowType;
+use crate::features::source::FeatureSource;
+use crate::features::source::reads_through;
 use burn_gnn_files::internal::cut;
 use burn_gnn_files::internal::{MappedFile, TensorViews, format_error};
 use burn_gnn_files::{DataError, NpyHead};
@@ -202,10 +204,15 @@ impl MappedRows {
     }
 }
 
+reads_through! {
+    MappedRows, self => self.packed;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MemoryRows, write_rows};
+    use crate::features::format::write_rows;
+    use crate::features::memory::MemoryRows;
     use burn_gnn_files::NpyHead;
 
     /// A changed byte, wherever it is: an error, or a file that says that it has no checksum.

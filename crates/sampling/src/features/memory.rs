@@ -2,10 +2,11 @@
 
 use burn::tensor::Tensor;
 
-use super::format::RowConversion;
-use super::packed::Packed;
-use crate::FeatureSource;
-use crate::RowType;
+use crate::features::format::RowConversion;
+use crate::features::packed::Packed;
+use crate::features::row_type::RowType;
+use crate::features::source::FeatureSource;
+use crate::features::source::reads_through;
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{ColumnKind, Frame, GraphError};
 
@@ -119,4 +120,8 @@ impl MemoryRows {
     pub fn bytes(&self) -> usize {
         self.packed.bytes.len()
     }
+}
+
+reads_through! {
+    MemoryRows, self => self.packed;
 }

@@ -4,10 +4,12 @@ use std::mem::MaybeUninit;
 
 use rayon::prelude::*;
 
-use super::check_sources;
-use crate::{FeatureSource, RowType};
+use crate::features::row_type::RowType;
+use crate::features::source::FeatureSource;
+use crate::features::source::check_sources;
 use burn_gnn_graph::internal::check_ids;
-use burn_gnn_graph::{Compressed, GraphError, Relation, prefetch};
+use burn_gnn_graph::internal::prefetch;
+use burn_gnn_graph::{Compressed, GraphError, Relation};
 
 /// Contiguous rows, at the start of `bytes`.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Caches features of hot nodes in memory in front of a slower source.
 
-use super::hot_nodes::{Hits, HotNodes, share, within};
-use super::memory::MemoryRows;
-use crate::FeatureSource;
+use crate::features::hot_nodes::{Hits, HotNodes, share, within};
+use crate::features::memory::MemoryRows;
+use crate::features::source::FeatureSource;
 use burn_gnn_graph::GraphError;
 
 /// A source whose hot nodes have their features cached in memory (GraphLearn-for-PyTorch: `Feature` with

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-use super::by_part::{ByPart, select};
-use super::mapped::MappedRows;
-use super::memory::MemoryRows;
-use crate::FeatureSource;
-use crate::Placement;
-use crate::RowType;
+use crate::features::by_part::{ByPart, select};
+use crate::features::mapped::MappedRows;
+use crate::features::memory::MemoryRows;
+use crate::features::placement::Placement;
+use crate::features::row_type::RowType;
+use crate::features::source::FeatureSource;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::{check_ids, setting};
 
@@ -226,7 +226,8 @@ impl FeatureSource for UnifiedRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{IndexedRows, NO_ROW, write_rows};
+    use crate::features::format::write_rows;
+    use crate::features::source::{IndexedRows, NO_ROW};
 
     /// Burn deprecates its ndarray backend, which users still need.
     #[allow(deprecated)]

@@ -7,8 +7,10 @@ use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
 
-use super::{BatchFeatures, LoadedBatch, Loader, LoaderEpoch};
-use crate::Sampler;
+use crate::batch::sampler::Sampler;
+use crate::loading::epoch::LoaderEpoch;
+use crate::loading::features::{BatchFeatures, LoadedBatch};
+use crate::loading::loader::Loader;
 
 type BatchOf<S> = LoadedBatch<<S as Sampler>::Batch, <S as Sampler>::Seed>;
 

@@ -4,18 +4,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::{BatchFeatures, LoadedBatch, Loader, LoaderState, Throughput};
-use crate::SampleKey;
-use crate::{SampledBatch, Sampler, Seeds};
+use crate::batch::sampler::Sampler;
+use crate::loading::features::{BatchFeatures, LoadedBatch};
+use crate::loading::loader::{Loader, LoaderState};
+use crate::loading::parts::Made;
+use crate::loading::parts::Parts;
+use crate::loading::throughput::Throughput;
+use crate::random::key::SampleKey;
 use burn_gnn_files::internal::Progress;
 use burn_gnn_graph::GraphError;
-
-type Made<S> = Result<
-    (LoadedBatch<<S as Sampler>::Batch, <S as Sampler>::Seed>, Throughput),
-    <S as Sampler>::Error,
->;
 
 /// The batches of one epoch, in order; see [`Loader`].
 ///
@@ -36,47 +35,6 @@ pub struct LoaderEpoch<S: Sampler, F: BatchFeatures<S>> {
     begin: Instant,
     throughput: Throughput,
     progress: Progress,
-}
-
-/// What batches are made of.
-pub(super) struct Parts<S: Sampler, F> {
-    pub(super) sampler: Arc<S>,
-    pub(super) seeds: Arc<Seeds<S::Seed>>,
-    pub(super) features: F,
-}
-
-impl<S: Sampler, F: Clone> Clone for Parts<S, F> {
-    fn clone(&self) -> Self {
-        Self {
-            sampler: self.sampler.clone(),
-            seeds: self.seeds.clone(),
-            features: self.features.clone(),
-        }
-    }
-}
-
-impl<S: Sampler, F: BatchFeatures<S>> Parts<S, F> {
-    /// The batch of the seeds at these positions, and what it counts and took.
-    pub(super) fn make(&self, positions: &[u32], key: SampleKey) -> Made<S> {
-        let begin = Instant::now();
-        let seeds = self.seeds.select(positions);
-        let batch = self.sampler.sample_batch(&seeds, key)?;
-        let sampled = Instant::now();
-        let seeds = self.sampler.own_seeds(seeds, &batch);
-        let rows = self.features.rows(&self.sampler, &batch, &seeds)?;
-        let (sampling, fetching) = (sampled - begin, sampled.elapsed());
-        let batch = LoadedBatch::new(batch, seeds, rows);
-        let throughput = Throughput {
-            batches: 1,
-            seeds: batch.num_seeds(),
-            edges: batch.batch.num_edges(),
-            bytes: batch.feature_bytes(),
-            sampling,
-            fetching,
-            ..Throughput::default()
-        };
-        Ok((batch, throughput))
-    }
 }
 
 /// How the batches of one epoch are numbered and cut.
@@ -285,7 +243,14 @@ impl<S: Sampler, F: BatchFeatures<S>> Drop for LoaderEpoch<S, F> {
     }
 }
 
-/// A time that never divides by 0.
-pub(super) fn seconds(t: Duration) -> f64 {
-    t.as_secs_f64().max(1e-9)
+impl<S: Sampler, F: BatchFeatures<S>> Loader<S, F> {
+    /// All batches of an epoch.
+    pub fn epoch(&self, epoch: u64) -> LoaderEpoch<S, F> {
+        self.resume(LoaderState { epoch, batch: 0 })
+    }
+
+    /// The batches of an epoch from one of them on, as [`LoaderEpoch::state`] returned it.
+    pub fn resume(&self, state: LoaderState) -> LoaderEpoch<S, F> {
+        LoaderEpoch::new(self, state)
+    }
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use crate::FeatureSource;
-use crate::{SampledBatch, Sampler, SeedKind, Seeds};
+use crate::batch::sampled_batch::SampledBatch;
+use crate::batch::sampler::Sampler;
+use crate::batch::seeds::{SeedKind, Seeds};
+use crate::features::source::FeatureSource;
 use burn_gnn_graph::internal::{check_ids, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, Schema};
 

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use super::epoch::Parts;
-use super::{BatchFeatures, LoadedBatch, LoaderEpoch};
-use crate::{SampleKey, Traversal};
-use crate::{Sampler, Seeds};
+use crate::batch::sampler::Sampler;
+use crate::batch::seed_order::Traversal;
+use crate::batch::seeds::Seeds;
+use crate::loading::features::{BatchFeatures, LoadedBatch};
+use crate::loading::parts::Parts;
+use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::setting;
 
 /// Position of a loader; save it with a checkpoint to resume at the next batch.
@@ -182,16 +184,6 @@ impl<S: Sampler, F> Loader<S, F> {
 }
 
 impl<S: Sampler, F: BatchFeatures<S>> Loader<S, F> {
-    /// All batches of an epoch.
-    pub fn epoch(&self, epoch: u64) -> LoaderEpoch<S, F> {
-        self.resume(LoaderState { epoch, batch: 0 })
-    }
-
-    /// The batches of an epoch from one of them on, as [`LoaderEpoch::state`] returned it.
-    pub fn resume(&self, state: LoaderState) -> LoaderEpoch<S, F> {
-        LoaderEpoch::new(self, state)
-    }
-
     /// One batch on the caller's thread: of the seeds at some positions of the concatenated list.
     ///
     /// # Errors

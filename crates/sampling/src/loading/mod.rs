@@ -1,13 +1,9 @@
-//! Prefetches batches ahead of training, by one loader for all samplers.
+//! Loads batches ahead, with features and labels.
 
 #[cfg(feature = "dataloader")]
 mod burn_loader;
-mod epoch;
-mod features;
-mod loader;
-mod throughput;
-
-pub use epoch::LoaderEpoch;
-pub use features::{BatchFeatures, BatchRows, GraphFeatures, LoadedBatch};
-pub use loader::{Loader, LoaderState};
-pub use throughput::Throughput;
+pub(crate) mod epoch;
+pub(crate) mod features;
+pub(crate) mod loader;
+pub(crate) mod parts;
+pub(crate) mod throughput;

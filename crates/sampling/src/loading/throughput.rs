@@ -4,8 +4,6 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-use super::epoch::seconds;
-
 /// What an epoch has delivered so far.
 ///
 /// ```
@@ -64,4 +62,9 @@ impl fmt::Display for Throughput {
             100.0 * self.waited.as_secs_f64() / all
         )
     }
+}
+
+/// A time that never divides by 0.
+fn seconds(t: Duration) -> f64 {
+    t.as_secs_f64().max(1e-9)
 }

@@ -1,6 +1,9 @@
 //! Describes a negative sampler to devices and to other ranks.
 
-use super::*;
+use crate::negative::sampler::{NegativeBy, NegativeSampler};
+use crate::random::key::SampleKey;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::internal::setting;
 
 /// A negative sampler as a device that draws by itself needs it.
 #[doc(hidden)]

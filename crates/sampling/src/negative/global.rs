@@ -1,6 +1,14 @@
 //! Draws negative pairs over all pairs of nodes.
 
-use super::*;
+use std::collections::HashSet;
+
+use crate::negative::adjacency::outside;
+use crate::negative::sampler::free_pairs::FreePairs;
+use crate::negative::sampler::{NegativeBy, NegativeSampler, Negatives};
+use crate::random::generator::Draws;
+use crate::random::key::SampleKey;
+use burn_gnn_graph::internal::setting;
+use burn_gnn_graph::{GraphError, Stream};
 
 impl NegativeSampler {
     /// `count` pairs out of all that have no edge, each equally likely (GraphBolt and DGL: global uniform). `(u, v)` and

@@ -4,21 +4,23 @@
 //! there: the reads of a loop that does nothing else overlap in the processor. Then each source type numbers its new
 //! nodes in the order of relations, destinations and edges, so that nothing depends on threads.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::SampleKey;
-use crate::block::{Block, BlockParts, Bounds, Source};
-use crate::fanout::ALL;
-use crate::mini_batch::MiniBatch;
-use crate::neighbor::NeighborSampler;
-use crate::neighbor::stored_relation::{self, StoredRows};
-use crate::relabel::{RootedRows, Rows};
-use crate::rules::{Choice, RowMemory, Strategy};
+use crate::batch::block::{Block, BlockParts, Bounds};
+use crate::batch::mini_batch::MiniBatch;
+use crate::choice::choose::Choice;
+use crate::choice::fanout::ALL;
+use crate::choice::strategy::Strategy;
+use crate::neighbor::memory::{Memory, Piece};
+use crate::neighbor::relabel::{RootedRows, Rows};
+use crate::neighbor::sampler::NeighborSampler;
+use crate::neighbor::stored_relation;
+use crate::neighbor::trees::Trees;
+use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::{OrPanic, check_limit, room};
-use burn_gnn_graph::{Graph, GraphError, Relation, Stream};
+use burn_gnn_graph::{GraphError, Relation, Stream};
 
 /// Writes the numbers of a piece's nodes, new ones among the nodes of their type.
 type Number<'a> = Box<dyn FnMut(&Piece, &mut Vec<u32>, &mut [u32]) + Send + 'a>;
@@ -31,110 +33,6 @@ const PIECE: usize = 256;
 const FEW_EDGES: u64 = 1 << 24;
 /// Edges of a piece where a node may have to look at all of its edges.
 const PIECE_EDGES: usize = 4096;
-
-/// Root of a tree of all seeds: no node has this id.
-const ONE_TREE: u32 = u32::MAX;
-
-/// Disjoint trees: which one each seed is in, and what is the same in all of a tree.
-#[derive(Debug)]
-pub(crate) struct Trees {
-    /// Of the seeds.
-    known: SeedTrees,
-    /// Per node type, the tree of each row; filled as rows are found.
-    roots: Vec<Vec<u32>>,
-}
-
-impl Trees {
-    /// One tree per seed, numbered over all types.
-    pub(crate) fn new(source: &Source, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>) -> Self {
-        let mut tree = 0..;
-        let of_seeds = seeds.iter().map(|ids| tree.by_ref().take(ids.len()).collect()).collect();
-        let original = seeds
-            .iter()
-            .zip(&source.node_ids)
-            .flat_map(|(ids, of)| ids.iter().map(|&v| of.get(v as usize)));
-        let (root_ids, times) = (original.collect(), times.map(<[_]>::concat));
-        SeedTrees { of_seeds, root_ids, times }.into()
-    }
-
-    /// What keys the draws of a row of node type `ntype` with id `id`, and its time. Trees draw apart from one another.
-    #[inline]
-    pub(super) fn draw_id(&self, ntype: usize, row: usize, id: u64) -> (u64, Option<i64>) {
-        let (root, SeedTrees { root_ids, times, .. }) =
-            (self.roots[ntype][row] as usize, &self.known);
-        let of_tree = match root_ids[root] {
-            ONE_TREE => 0,
-            root => (u64::from(root) + 1) << 32,
-        };
-        (id | of_tree, times.as_ref().map(|t| t[root]))
-    }
-
-    /// One tree of all seeds over edges before a time, whose draws are those without trees.
-    pub(crate) fn one(seeds: &[Vec<u32>], time: i64) -> Self {
-        let of_seeds = seeds.iter().map(|ids| vec![0; ids.len()]).collect();
-        SeedTrees { of_seeds, root_ids: vec![ONE_TREE], times: Some(vec![time]) }.into()
-    }
-}
-
-impl From<SeedTrees> for Trees {
-    /// Of trees that are known, some of whose rows are the seeds.
-    fn from(known: SeedTrees) -> Self {
-        Self { roots: vec![vec![]; known.of_seeds.len()], known }
-    }
-}
-
-/// Trees of seeds: which one each is in, and what is the same in all of a tree.
-#[doc(hidden)]
-#[derive(Clone, Debug, Default)]
-pub struct SeedTrees {
-    /// Per node type, the tree of each seed.
-    pub of_seeds: Vec<Vec<u32>>,
-    /// Original id of the root of each tree: part of the draws of its tree.
-    pub root_ids: Vec<u32>,
-    /// Time of each tree.
-    pub times: Option<Vec<i64>>,
-}
-
-/// Memory that is reused from batch to batch.
-#[derive(Default)]
-pub(crate) struct Memory {
-    rows: Vec<Rows>,
-    rooted: Vec<RootedRows>,
-    pieces: Vec<Piece>,
-}
-
-impl std::fmt::Debug for Memory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Memory({} pieces)", self.pieces.len())
-    }
-}
-
-impl Memory {
-    pub(crate) fn new(g: &Graph) -> Self {
-        let rows = g.node_counts().iter().map(|&n| Rows::new(n)).collect();
-        let rooted = g.node_counts().iter().map(|_| RootedRows::default()).collect();
-        Self { rows, rooted, pieces: vec![] }
-    }
-}
-
-/// What was found for some destinations of one relation.
-#[derive(Default)]
-pub(super) struct Piece {
-    pub(super) etype: usize,
-    pub(super) dst: Range<usize>,
-    /// CSC rows of the destinations.
-    layout: Vec<(u32, u32)>,
-    /// Number of edges of each destination.
-    pub(super) counts: Vec<u32>,
-    /// Positions in CSC, then neighbours.
-    pub(super) found: Vec<u32>,
-    pub(super) positions: Vec<u32>,
-    pub(super) memory: RowMemory,
-    /// Of a relation that is not in memory.
-    pub(super) stored: StoredRows,
-    /// What kept it from being filled.
-    failed: Option<GraphError>,
-}
 
 /// Runs `f` on every item, on all threads or on this one.
 fn each<T: Send>(parallel: bool, items: &mut [T], f: impl Fn(&mut T) + Send + Sync) {

@@ -3,26 +3,16 @@
 //! A row is drawn from by places inside of it, so that a choice is the one in memory; what stands there is read
 //! afterwards, for all destinations of a piece at once. Positions of a block are places inside of rows as well.
 
-use crate::alias::{AliasTables, check_weights};
-use crate::neighbor::NeighborSampler;
-use crate::neighbor::hop::{Piece, Trees};
-use crate::rules::{Choice, EdgeRule, Strategy};
-use crate::stored_ids::edge_of;
+use crate::batch::stored_ids::edge_of;
+use crate::choice::choose::Choice;
+use crate::choice::strategy::Strategy;
+use crate::neighbor::memory::Piece;
+use crate::neighbor::memory::StoredRows;
+use crate::neighbor::sampler::NeighborSampler;
+use crate::neighbor::trees::Trees;
+use crate::random::alias::{AliasTables, check_weights};
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{EdgeKey, EdgeReader, GraphError, Relation};
-
-/// Memory for the rows of a piece.
-#[derive(Default)]
-pub(crate) struct StoredRows {
-    /// First position and number of edges of each row.
-    rows: Vec<(u64, u32)>,
-    positions: Vec<u64>,
-    /// Of one row, where a choice looks at all of its edges.
-    sources: Vec<u32>,
-    ids: Vec<u64>,
-    edge_ids: Vec<u32>,
-    rule: EdgeRule,
-}
 
 /// Number of edges of each destination, of a relation in a file.
 pub(super) fn degrees(relation: &Relation, dst: &[u32]) -> Result<Option<Vec<u32>>, GraphError> {

@@ -1,0 +1,174 @@
+//! Makes line graphs.
+
+use std::collections::HashMap;
+
+use crate::graph::Graph;
+use burn_gnn_structure::internal::{by_group, check_limit, room, setting};
+use burn_gnn_structure::{EdgeKey, GraphError, OriginalIds};
+
+/// Whether a line graph joins `u -> v` to `v -> u`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backtracking {
+    /// It does.
+    Yes,
+    /// It does not: `u -> v` is joined to `v -> w` for `w != u` only.
+    No,
+}
+
+impl Graph {
+    /// The line graph of an edge type, homogeneous: node `e` is edge `e`, and there is an edge from `u -> v` to every
+    /// other edge `v -> w`. Edges are sorted by (source, destination); a self loop is not joined to itself. Node
+    /// features are the features of the edges.
+    ///
+    /// ```
+    /// use burn_gnn_graph::{Backtracking, Graph};
+    /// let g = Graph::homogeneous(3, vec![0, 1, 1], vec![1, 0, 2])?;
+    /// let line = g.line_graph("_E", Backtracking::Yes)?;
+    /// assert_eq!((line.relation("_E")?.src(), line.relation("_E")?.dst()), (&[0, 0, 1][..], &[1, 2, 0][..]));
+    /// assert_eq!(g.line_graph("_E", Backtracking::No)?.relation("_E")?.dst(), [2]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown type, different source and destination node types, or a line graph of more than `u32::MAX - 1` edges (a
+    /// node with `i` in-edges and `o` out-edges makes `i · o` of them); [`GraphError::OutOfMemory`].
+    ///
+    /// # Cost
+    /// `O(V + E + edges of the line graph)`; without backtracking pairs that fall away are met too.
+    pub fn line_graph(
+        &self,
+        etype: impl EdgeKey,
+        backtracking: Backtracking,
+    ) -> Result<Self, GraphError> {
+        let t = self.one_node_type(etype, "a line graph")?;
+        let r = &self.relations()[t];
+        let out = r.csr();
+        let followers = |e: usize| {
+            let (u, v) = (r.src()[e], r.dst()[e] as usize);
+            let joined = move |p: &usize| {
+                out.edge_id(*p) as usize != e
+                    && (backtracking == Backtracking::Yes || out.indices()[*p] != u)
+            };
+            out.row(v).filter(joined).map(|p| out.edge_id(p))
+        };
+        // Counted before any is made, without walking over those that fall away.
+        let mut parallel: HashMap<(u32, u32), u64> = HashMap::new();
+        if backtracking == Backtracking::No {
+            r.src()
+                .iter()
+                .zip(r.dst())
+                .for_each(|(&u, &v)| *parallel.entry((u, v)).or_default() += 1);
+        }
+        let dropped = |u: u32, v: u32| match backtracking {
+            Backtracking::Yes => u64::from(u == v),
+            Backtracking::No => parallel.get(&(v, u)).copied().unwrap_or(0),
+        };
+        let endpoints = r.src().iter().zip(r.dst());
+        let count: u64 =
+            endpoints.map(|(&u, &v)| out.row(v as usize).len() as u64 - dropped(u, v)).sum();
+        check_limit("edges", count)
+            .map_err(|e| e.in_relation(&format!("line graph of {}", self.schema().etypes()[t])))?;
+        let (what, remedy) = (|| format!("a line graph of {count} edges"), "make it of a subgraph");
+        let (mut src, mut dst) =
+            (room(count.into(), what, remedy)?, room(count.into(), what, remedy)?);
+        for e in 0..r.num_edges() {
+            dst.extend(followers(e));
+            src.resize(dst.len(), e as u32);
+        }
+        let mut line = Self::homogeneous(r.num_edges(), src, dst)?;
+        line.frames_mut().0[0].copy_rows(&self.edge_frames()[t])?;
+        Ok(line)
+    }
+
+    /// The line graph of an undirected edge type, which stores each edge in both directions: an edge and its reverse are
+    /// one node, and two nodes are joined, in both directions, where their edges share an endpoint (PyG's `LineGraph`
+    /// with undirected edges). Returns the graph, homogeneous, and the edge that each node is, ascending: that from the
+    /// endpoint with the smaller id. Node features are those of these edges; edges are sorted by (source, destination).
+    /// A self loop is one node.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// let path = Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3])?.add_reverse_edges("_E")?;
+    /// let (line, edges) = path.undirected_line_graph("_E")?;
+    /// assert_eq!(edges, [0, 1, 2]); // 0 - 1, 1 - 2, 2 - 3
+    /// assert_eq!((line.relation("_E")?.src(), line.relation("_E")?.dst()), (&[0, 1, 1, 2][..], &[1, 0, 2, 1][..]));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown type, different source and destination node types; an edge without its reverse, which
+    /// [`add_reverse_edges`](Self::add_reverse_edges) adds; more than `u32::MAX - 1` edges (a node with `d` edges makes
+    /// `d · (d - 1)`); [`GraphError::OutOfMemory`].
+    ///
+    /// # Cost
+    /// `O(V + E log E + edges of the line graph)`.
+    pub fn undirected_line_graph(
+        &self,
+        etype: impl EdgeKey,
+    ) -> Result<(Self, Vec<u32>), GraphError> {
+        let t = self.one_node_type(etype, "a line graph")?;
+        let (r, name) = (&self.relations()[t], self.schema().etypes()[t].to_string());
+        let endpoints = |e: u32| (r.src()[e as usize], r.dst()[e as usize]);
+        let (mut edges, mut reverses) = (vec![], vec![]);
+        for e in 0..r.num_edges() as u32 {
+            let (u, v) = endpoints(e);
+            if u <= v {
+                edges.push(e);
+            }
+            if u >= v {
+                reverses.push((v, u));
+            }
+        }
+        let mut there: Vec<(u32, u32)> = edges.iter().map(|&e| endpoints(e)).collect();
+        there.sort_unstable();
+        reverses.sort_unstable();
+        if there != reverses {
+            let differ = there.iter().zip(&reverses).find(|(a, b)| a != b);
+            let longer = there.get(reverses.len()).or_else(|| reverses.get(there.len()));
+            let (u, v) = differ.map(|(a, b)| *a.min(b)).or(longer.copied()).unwrap_or_default();
+            let expected = format!(
+                "both directions of every edge of `{name}` (`add_reverse_edges` adds them)"
+            );
+            let found = format!("an edge between {u} and {v} in one direction only");
+            return Err(setting("etype", &expected, &found));
+        }
+        // The nodes of the line graph at each endpoint, a self loop once.
+        let (mut ends, mut nodes) = (vec![], vec![]);
+        for (i, &e) in (0u32..).zip(&edges) {
+            let (u, v) = endpoints(e);
+            ends.extend([u, v].into_iter().take(if u == v { 1 } else { 2 }));
+            nodes.resize(ends.len(), i);
+        }
+        let (starts, order) = by_group(&ends, r.num_src(), |place| nodes[place]);
+        let at = |v: u32| &order[starts[v as usize] as usize..starts[v as usize + 1] as usize];
+        let parallel = |pair: (u32, u32)| {
+            there.partition_point(|&p| p <= pair) - there.partition_point(|&p| p < pair)
+        };
+        let degree = |&e: &u32| {
+            let (u, v) = endpoints(e);
+            let others = at(u).len() - 1;
+            // Those between the same endpoints are met at both.
+            let met = if u == v { 0 } else { at(v).len() - parallel((u, v)) };
+            (others + met) as u64
+        };
+        let count: u64 = edges.iter().map(degree).sum();
+        check_limit("edges", count).map_err(|e| e.in_relation(&format!("line graph of {name}")))?;
+        let (what, remedy) = (|| format!("a line graph of {count} edges"), "make it of a subgraph");
+        let (mut src, mut dst) =
+            (room(count.into(), what, remedy)?, room(count.into(), what, remedy)?);
+        let mut near = vec![];
+        for (i, &e) in (0u32..).zip(&edges) {
+            let (u, v) = endpoints(e);
+            near.clear();
+            near.extend(at(u).iter().chain(at(v)).copied().filter(|&j| j != i));
+            near.sort_unstable();
+            near.dedup();
+            dst.extend_from_slice(&near);
+            src.resize(dst.len(), i);
+        }
+        let mut line = Self::homogeneous(edges.len(), src, dst)?;
+        let ids = OriginalIds::new(edges.clone(), r.num_edges());
+        line.frames_mut().0[0].take_rows(&self.edge_frames()[t], &ids)?;
+        Ok((line, edges))
+    }
+}

@@ -1,0 +1,126 @@
+//! Adds and removes self loops.
+
+use crate::features::by_column::ByColumn;
+use crate::features::column::Column;
+use crate::features::combine::Combine;
+use crate::features::combine::Groups;
+use crate::graph::Graph;
+use crate::subgraph::derive::Subgraph;
+use burn_gnn_structure::internal::check_counts;
+use burn_gnn_structure::{EdgeKey, GraphError, Relation};
+
+/// Which nodes get a self loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoopsAt {
+    /// Every node; one that has a loop gets another.
+    #[default]
+    EveryNode,
+    /// Nodes without a loop: doing it twice adds nothing.
+    NodesWithout,
+}
+
+/// What a new self loop gets as its feature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LoopFill {
+    /// This number. In an integer column it must be whole and in range, in a boolean column 0 or 1.
+    Value(f64),
+    /// What the in-edges of the node combine to, 0 without in-edges.
+    InEdges(Combine),
+}
+
+impl Graph {
+    /// Appends one self loop per node to an edge type, also where a node has one already. Ids of the edges before stay,
+    /// loop `v` gets id `num_edges + v`; in every column of its features stands 1 (`true`).
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// let g = Graph::homogeneous(2, vec![0], vec![1])?.add_self_loops("_E")?;
+    /// assert_eq!((g.relation("_E")?.src(), g.relation("_E")?.dst()), (&[0, 0, 1][..], &[1, 0, 1][..]));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown type, different source and destination node types, more than `u32::MAX - 1` edges, a column of rank
+    /// above [`Column::MAX_RANK`].
+    pub fn add_self_loops(&self, etype: impl EdgeKey) -> Result<Self, GraphError> {
+        self.add_self_loops_with(etype, LoopsAt::EveryNode, LoopFill::Value(1.0))
+    }
+
+    /// [`add_self_loops`](Self::add_self_loops) at chosen nodes, with chosen features. New loops come in ascending node
+    /// id.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_graph::{ByColumn, Combine, Graph, LoopFill, LoopsAt};
+    /// let mut g = Graph::homogeneous(2, vec![0, 0, 0], vec![1, 1, 0])?;
+    /// g.edges_mut("_E")?.insert("w", Tensor::<1>::from_data([2.0, 4.0, 6.0], &Device::flex()))?;
+    /// let fill = ByColumn::all(LoopFill::Value(0.0)).with("w", LoopFill::InEdges(Combine::Mean));
+    /// let g = g.add_self_loops_with("_E", LoopsAt::NodesWithout, fill)?;
+    /// assert_eq!(g.edges("_E")?.get::<1>("w")?.into_data().try_to_vec::<f32>().unwrap(), [2.0, 4.0, 6.0, 3.0]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`add_self_loops`](Self::add_self_loops); a fill that a column cannot hold, or one for a column that does not
+    /// exist.
+    pub fn add_self_loops_with(
+        &self,
+        etype: impl EdgeKey,
+        at: LoopsAt,
+        fill: impl Into<ByColumn<LoopFill>>,
+    ) -> Result<Self, GraphError> {
+        let t = self.one_node_type(etype, "adding self loops")?;
+        let (r, old, fill) = (&self.relations()[t], &self.edge_frames()[t], fill.into());
+        fill.check(std::slice::from_ref(old))?;
+        let mut wanted = vec![true; r.num_dst()];
+        if at == LoopsAt::NodesWithout {
+            r.src()
+                .iter()
+                .zip(r.dst())
+                .filter(|(u, v)| u == v)
+                .for_each(|(_, &v)| wanted[v as usize] = false);
+        }
+        let nodes: Vec<u32> = (0..r.num_dst() as u32).filter(|&v| wanted[v as usize]).collect();
+        check_counts(r.num_src(), r.num_dst(), r.num_edges().saturating_add(nodes.len()))
+            .map_err(|e| self.in_etype(t, e))?;
+        let joint = Relation::from_coo(
+            r.num_src(),
+            r.num_dst(),
+            [r.src(), &nodes].concat(),
+            [r.dst(), &nodes].concat(),
+        );
+        let mut g = self.with_relation(t, joint.map_err(|e| self.in_etype(t, e))?);
+        g.frames_mut().1[t].extend_rows(old, &[], |name, c| {
+            loop_rows(r, &nodes, old.label(), name, c, *fill.get(name))
+        })?;
+        Ok(g)
+    }
+
+    /// The graph without the self loops of an edge type; edges that stay keep their order and are numbered from 0.
+    ///
+    /// # Errors
+    /// Unknown type, or different source and destination node types.
+    pub fn remove_self_loops(&self, etype: impl EdgeKey) -> Result<Subgraph, GraphError> {
+        let t = self.one_node_type(etype, "removing self loops")?;
+        let r = &self.relations()[t];
+        self.keep_edges(t, &r.src().iter().zip(r.dst()).map(|(u, v)| u != v).collect::<Vec<_>>())
+    }
+}
+
+/// Rows of column `c` for new loops at `nodes`.
+fn loop_rows(
+    r: &Relation,
+    nodes: &[u32],
+    frame: &str,
+    name: &str,
+    c: &Column,
+    fill: LoopFill,
+) -> Result<Column, GraphError> {
+    match fill {
+        LoopFill::Value(x) => c.filled(frame, name, nodes.len(), x),
+        LoopFill::InEdges(how) => {
+            let groups = Groups { indptr: r.csc().indptr(), order: r.csc().edge_ids() };
+            Ok(c.combine(frame, name, groups, how)?.select(nodes))
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Defines mini-batches: the blocks of all layers and the rows of the seeds.
+
+use std::borrow::Cow;
+
+use burn_gnn_graph::internal::ntype_number;
+use burn_gnn_graph::{NodeKey, of_ntype};
+
+use crate::batch::block::Block;
+use crate::batch::sampled_batch::SampledBatch;
+use crate::random::key::SampleKey;
+
+/// What a sampler makes of seeds: one block per layer.
+#[derive(Clone, Debug)]
+pub struct MiniBatch {
+    /// In the order of layers: the destinations of each are the sources of the next, those of the last are the seeds.
+    pub blocks: Vec<Block>,
+    /// Row of each seed among the destinations of the last block, in the order given, per node type. Seeds given twice
+    /// share a row; where all differ, these are `0, 1, 2, …`.
+    pub seeds: Vec<Vec<u32>>,
+    /// Where trees are disjoint: for each input node the position of its seed in the concatenated list of seeds, per
+    /// node type.
+    pub roots: Option<Vec<Vec<u32>>>,
+}
+
+impl MiniBatch {
+    /// Nodes of a type whose features go into the first layer.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn input_nodes(&self, ntype: impl NodeKey) -> &[u32] {
+        match self.blocks.first() {
+            Some(block) => block.src_nodes(ntype),
+            None => &[],
+        }
+    }
+    /// Nodes of a type that the last layer computes: the seeds, each once.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn output_nodes(&self, ntype: impl NodeKey) -> &[u32] {
+        match self.blocks.last() {
+            Some(block) => block.dst_nodes(ntype),
+            None => &[],
+        }
+    }
+    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order given: the
+    /// rows of the loss.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn seed_rows(&self, ntype: impl NodeKey) -> &[u32] {
+        match self.blocks.last() {
+            Some(block) => &of_ntype(&self.seeds, ntype_number(block.schema(), ntype))[..],
+            None => &[],
+        }
+    }
+    /// The batch with another key for the dropout of layers; see [`Block::key`].
+    #[must_use]
+    pub fn with_key(mut self, key: SampleKey) -> Self {
+        self.blocks = self.blocks.into_iter().map(|block| block.with_key(key)).collect();
+        self
+    }
+    /// Edges of all blocks: the messages of the batch. An edge that several hops sampled counts once per block.
+    pub fn total_edges(&self) -> usize {
+        self.blocks.iter().map(Block::total_edges).sum()
+    }
+}
+
+impl SampledBatch for MiniBatch {
+    type Id = u32;
+
+    fn nodes(&self, ntype: usize) -> Cow<'_, [u32]> {
+        Cow::Borrowed(self.input_nodes(ntype))
+    }
+    fn num_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+    fn edges(&self, block: usize, etype: usize) -> Cow<'_, [u32]> {
+        Cow::Borrowed(self.blocks[block].edge_ids(etype))
+    }
+    fn num_edges(&self) -> usize {
+        self.total_edges()
+    }
+}

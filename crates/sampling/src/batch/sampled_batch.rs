@@ -1,0 +1,78 @@
+//! Defines `SampledBatch`, the ids of a batch whose features are read.
+
+use std::borrow::Cow;
+
+use burn_gnn_graph::{KHop, OriginalIds, Subgraph};
+
+/// What a sampler makes, with the ids whose features are read with it. All methods have a default for batches without
+/// ids.
+pub trait SampledBatch: Send + 'static {
+    /// Ids of nodes and edges: `u32` in memory, `u64` over several machines.
+    type Id: Copy + Send + Sync + 'static;
+
+    /// Nodes of a type whose features a network reads, one row each.
+    fn nodes(&self, _ntype: usize) -> Cow<'_, [Self::Id]> {
+        Cow::Borrowed(&[])
+    }
+    /// Number of lists of edges: one per block.
+    fn num_blocks(&self) -> usize {
+        0
+    }
+    /// Edges of a type in block `block`.
+    fn edges(&self, _block: usize, _etype: usize) -> Cow<'_, [Self::Id]> {
+        Cow::Borrowed(&[])
+    }
+    /// Edges of all blocks, to report throughput.
+    fn num_edges(&self) -> usize {
+        0
+    }
+}
+
+/// A batch around others has the ids of these.
+macro_rules! of_field {
+    ($($batch:ty: $field:ident as $inner:ty $(, $b:ident, $t:ident)?;)*) => {$(
+        impl$(<$b: SampledBatch, $t: Send + 'static>)? SampledBatch for $batch {
+            type Id = <$inner as SampledBatch>::Id;
+
+            fn nodes(&self, ntype: usize) -> Cow<'_, [Self::Id]> {
+                self.$field.nodes(ntype)
+            }
+            fn num_blocks(&self) -> usize {
+                self.$field.num_blocks()
+            }
+            fn edges(&self, block: usize, etype: usize) -> Cow<'_, [Self::Id]> {
+                self.$field.edges(block, etype)
+            }
+            fn num_edges(&self) -> usize {
+                self.$field.num_edges()
+            }
+        }
+    )*};
+}
+pub(crate) use of_field;
+
+of_field! {
+    KHop: subgraph as Subgraph;
+}
+
+/// One block: all nodes and edges.
+impl SampledBatch for Subgraph {
+    type Id = u32;
+
+    fn nodes(&self, ntype: usize) -> Cow<'_, [u32]> {
+        ids(&self.node_ids[ntype])
+    }
+    fn num_blocks(&self) -> usize {
+        1
+    }
+    fn edges(&self, _: usize, etype: usize) -> Cow<'_, [u32]> {
+        ids(&self.edge_ids[etype])
+    }
+    fn num_edges(&self) -> usize {
+        self.graph.total_edges()
+    }
+}
+
+fn ids(of: &OriginalIds) -> Cow<'_, [u32]> {
+    of.as_slice().map_or_else(|| Cow::Owned(of.to_vec()), Cow::Borrowed)
+}

@@ -1,0 +1,538 @@
+//! Samples negative pairs: nodes without an edge between them.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::negative::adjacency::{Adjacency, outside};
+use crate::random::alias::{AliasTables, check_weights};
+use crate::random::generator::Draws;
+use crate::random::key::SampleKey;
+use crate::random::subset::Chooser;
+use burn_gnn_graph::internal::{check_len, check_nodes, room, setting};
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Stream};
+
+/// How likely a node is drawn as the destination of a negative pair, or as the source where sources are drawn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum NegativeBy {
+    /// All alike.
+    #[default]
+    Uniform,
+    /// In proportion to its in-degree in the relation.
+    InDegree,
+    /// In proportion to a weight per destination node.
+    Weights(Vec<f32>),
+}
+
+/// Pairs drawn as negatives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Negatives {
+    /// Sources.
+    pub src: Vec<u32>,
+    /// Destinations.
+    pub dst: Vec<u32>,
+    /// Whether a pair is known to have no edge (and, where asked for, to be met once): false for the padding of a
+    /// source that has too few such pairs, and everywhere if the sampler is not strict.
+    pub is_strict: Vec<bool>,
+}
+
+impl Negatives {
+    /// No pairs, with room for so many.
+    #[doc(hidden)]
+    pub fn with_room(pairs: u128) -> Result<Self, GraphError> {
+        let (what, remedy) = (|| format!("{pairs} negative pairs"), "ask for fewer at a time");
+        // A pair takes 9 bytes here and 8 while those of its source are drawn.
+        room::<[u8; 17]>(pairs, what, remedy)?;
+        Ok(Self {
+            src: room(pairs, what, remedy)?,
+            dst: room(pairs, what, remedy)?,
+            is_strict: room(pairs, what, remedy)?,
+        })
+    }
+}
+
+/// Draws pairs of nodes that have no edge of a relation, as negative examples of link prediction.
+///
+/// Strict by default: a pair is never an edge, and every other pair can be drawn. The
+/// requested number of pairs is always returned; where there are not enough such pairs the rest is drawn from all, and
+/// [`Negatives::is_strict`] says so.
+///
+/// [`new`](Self::new) replaces the destinations of positive pairs (corrupts tails), [`of_sources`](Self::of_sources)
+/// their sources (corrupts heads).
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NegativeSampler, SampleKey};
+/// let g = Graph::homogeneous(4, vec![0, 0, 1], vec![0, 1, 2])?;
+/// let sampler = NegativeSampler::new(&g, "_E")?;
+/// let n = sampler.per_source(&[0], &[1], 3, SampleKey::new(7))?; // three for the edge 0 -> 1
+/// assert_eq!(n.src, [0, 0, 0]);
+/// assert!(n.dst.iter().all(|v| [2, 3].contains(v)) && n.is_strict == [true; 3]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Cost
+/// `O(log degree)` per uniform pair. Other pairs are drawn until one fits, 32 times at most, then chosen exactly in
+/// `O(V)`. The sampler keeps the edges once more, 4 bytes each, and 8 where they have times.
+#[derive(Debug)]
+pub struct NegativeSampler {
+    name: String,
+    /// The edges, reversed where sources are drawn: what is drawn are always its destinations.
+    relation: Relation,
+    of_sources: bool,
+    adjacency: Adjacency,
+    /// Of the edges, by id, where strict negatives depend on them.
+    times: Option<Arc<[i64]>>,
+    /// Whether self loops count as edges.
+    diagonal: bool,
+    by: NegativeBy,
+    weights: Option<(Vec<f32>, AliasTables)>,
+    strict: bool,
+    unique: bool,
+    shared: bool,
+    /// Whether `u, v` and `v, u` are one pair.
+    undirected: bool,
+    /// Whether both endpoints are of one node type.
+    one_type: bool,
+    conditions: Vec<Condition>,
+}
+
+/// Nodes with equal values of one attribute.
+#[derive(Debug)]
+struct Condition {
+    values: Vec<i64>,
+    /// Nodes by value, then by id.
+    order: Vec<u32>,
+    share: f64,
+}
+
+impl Condition {
+    fn alike(&self, v: u32) -> &[u32] {
+        let value = self.values[v as usize];
+        let from = self.order.partition_point(|&u| self.values[u as usize] < value);
+        let rest = &self.order[from..];
+        &rest[..rest.partition_point(|&u| self.values[u as usize] == value)]
+    }
+}
+
+impl NegativeSampler {
+    /// Draws that may fail before all candidates are looked at.
+    #[doc(hidden)]
+    pub const TRIES: usize = 32;
+
+    /// Strict and uniform, of destinations.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn new(graph: &Graph, etype: impl EdgeKey) -> Result<Self, GraphError> {
+        Ok(Self::on(graph, graph.schema().etype(etype)?, false, None))
+    }
+
+    /// Strict and uniform, of sources: what holds for destinations holds for sources. Pairs are drawn by
+    /// [`per_destination`](Self::per_destination).
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NegativeSampler, SampleKey};
+    /// let g = Graph::homogeneous(4, vec![0, 0, 1], vec![0, 1, 1])?;
+    /// let n = NegativeSampler::of_sources(&g, "_E")?.per_destination(&[0], &[1], 3, SampleKey::new(7))?; // three for the edge 0 -> 1
+    /// assert_eq!(n.dst, [1, 1, 1]);
+    /// assert!(n.src.iter().all(|u| [2, 3].contains(u)));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn of_sources(graph: &Graph, etype: impl EdgeKey) -> Result<Self, GraphError> {
+        Ok(Self::on(graph, graph.schema().etype(etype)?, true, None))
+    }
+
+    /// On edges of type `t`, which have these times, by id.
+    pub(crate) fn on(
+        graph: &Graph,
+        t: usize,
+        of_sources: bool,
+        times: Option<&Arc<[i64]>>,
+    ) -> Self {
+        let relation = &graph.relations()[t];
+        let relation = if of_sources { relation.reverse() } else { relation.clone() };
+        let (s, d) = graph.schema().endpoints(t);
+        Self {
+            name: graph.schema().etypes()[t].to_string(),
+            adjacency: Adjacency::new(&relation, false, false, times.map(|times| &**times)),
+            times: times.cloned(),
+            relation,
+            of_sources,
+            diagonal: false,
+            by: NegativeBy::Uniform,
+            weights: None,
+            strict: true,
+            unique: false,
+            shared: false,
+            undirected: false,
+            one_type: s == d,
+            conditions: vec![],
+        }
+    }
+
+    /// Over edges that have times, by id: a strict negative of a positive pair with a time is no edge up to then.
+    ///
+    /// # Errors
+    /// Draws by in-degree, which counts later edges.
+    #[doc(hidden)]
+    pub fn with_times(mut self, times: &[i64]) -> Result<Self, GraphError> {
+        check_degrees(&self.by)?;
+        check_len("times", "one per edge", self.relation.num_edges(), times.len())
+            .map_err(|e| e.in_relation(&self.name))?;
+        self.times = Some(times.into());
+        Ok(self.with_adjacency())
+    }
+
+    /// How destinations are drawn.
+    ///
+    /// # Errors
+    /// Not one weight per destination, weights that are negative, infinite or NaN, or all 0; in-degrees where edges
+    /// have times.
+    pub fn with_distribution(mut self, by: NegativeBy) -> Result<Self, GraphError> {
+        if self.times.is_some() {
+            check_degrees(&by)?;
+        }
+        let weights = match &by {
+            NegativeBy::Uniform => None,
+            NegativeBy::InDegree => Some(self.relation.in_degrees().map(|d| d as f32).collect()),
+            NegativeBy::Weights(w) => Some(w.clone()),
+        };
+        if let Some(weights) = weights {
+            let n = self.relation.num_dst();
+            check_len("weights", "one per destination node", n, weights.len())
+                .map_err(|e| e.in_relation(&self.name))?;
+            check_weights("weights", || format!("destinations of `{}`", self.name), &weights)?;
+            if weights.iter().all(|&w| w == 0.0) {
+                return Err(setting("weights", "a weight above 0", "none"));
+            }
+            let table = AliasTables::single(&weights);
+            self.weights = Some((weights, table));
+        } else {
+            self.weights = None;
+        }
+        self.by = by;
+        Ok(self)
+    }
+
+    /// Whether pairs that are edges are refused (the default) or drawn like others.
+    #[must_use]
+    pub fn with_strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Whether self loops count as edges, so that a node is never paired with itself.
+    ///
+    /// # Errors
+    /// The relation joins two node types.
+    pub fn without_self_loops(mut self) -> Result<Self, GraphError> {
+        self.check_one_type("leaving out self loops")?;
+        self.diagonal = true;
+        Ok(self.with_adjacency())
+    }
+
+    /// Makes pairs undirected, for a relation whose edges have no direction, whether each is stored once or in both
+    /// directions: `(u, v)` is an edge where `(v, u)` is, and [`global`](Self::global) draws one of the two, from the
+    /// smaller id to the larger (PyG: `force_undirected`), so that [unique](Self::with_unique) pairs do not repeat in
+    /// the other direction.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NegativeSampler, SampleKey};
+    /// let path = Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3])?;
+    /// let sampler = NegativeSampler::new(&path, "_E")?.undirected()?.without_self_loops()?.with_unique(true);
+    /// let n = sampler.global(3, SampleKey::new(7))?; // all there are
+    /// let mut pairs: Vec<_> = n.src.iter().zip(&n.dst).collect();
+    /// pairs.sort();
+    /// assert_eq!(pairs, [(&0, &2), (&0, &3), (&1, &3)]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The relation joins two node types.
+    pub fn undirected(mut self) -> Result<Self, GraphError> {
+        self.check_one_type("undirected pairs")?;
+        self.undirected = true;
+        Ok(self.with_adjacency())
+    }
+
+    fn check_one_type(&self, op: &'static str) -> Result<(), GraphError> {
+        if self.one_type {
+            Ok(())
+        } else {
+            Err(GraphError::Bipartite { relation: self.name.clone(), op })
+        }
+    }
+
+    /// The pairs that strict negatives are none of, as the settings say.
+    fn with_adjacency(mut self) -> Self {
+        let (diagonal, times) = (self.diagonal, self.times.as_deref());
+        self.adjacency = Adjacency::new(&self.relation, diagonal, self.undirected, times);
+        self
+    }
+
+    /// Whether the negatives of one positive pair (or of one call of [`global`](Self::global)) all differ.
+    #[must_use]
+    pub fn with_unique(mut self, unique: bool) -> Self {
+        self.unique = unique;
+        self
+    }
+
+    /// Whether all positive pairs of a call get the same destinations. They are drawn without regard to edges;
+    /// [`Negatives::is_strict`] marks the pairs that have none.
+    #[must_use]
+    pub fn with_batch_shared(mut self, shared: bool) -> Self {
+        self.shared = shared;
+        self
+    }
+
+    /// Conditional negatives: this share of the negatives of a positive pair has the positive destination's value of an
+    /// attribute, given for each destination node. May be called for several attributes; what shares leave over is
+    /// unconditional. Of `k` negatives, attribute `i` gets those from `round(k · s)` to `round(k · (s + share))`, where
+    /// `s` is the sum of the shares before.
+    ///
+    /// # Errors
+    /// Not one value per destination, a share outside `0.0..=1.0`, shares that sum to more than 1.
+    pub fn with_condition(mut self, values: &[i64], share: f64) -> Result<Self, GraphError> {
+        let n = self.relation.num_dst();
+        check_len("values", "one per destination node", n, values.len())
+            .map_err(|e| e.in_relation(&self.name))?;
+        let sum: f64 = self.conditions.iter().map(|c| c.share).sum();
+        if !(0.0..=1.0).contains(&share) || sum + share > 1.0 + 1e-9 {
+            return Err(setting(
+                "share",
+                &format!("a number in 0.0..={}", 1.0 - sum),
+                &share.to_string(),
+            ));
+        }
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        order.sort_by_key(|&v| values[v as usize]);
+        self.conditions.push(Condition { values: values.to_vec(), order, share });
+        Ok(self)
+    }
+
+    /// `k` negatives for each positive pair `src[i] -> dst[i]`, with its source: entries `i * k..(i + 1) * k`.
+    ///
+    /// Draws are functions of the key and the pair: equal pairs get equal negatives.
+    ///
+    /// # Errors
+    /// A sampler of sources; lists of different lengths, ids out of range, no destination nodes;
+    /// [`GraphError::OutOfMemory`].
+    pub fn per_source(
+        &self,
+        src: &[u32],
+        dst: &[u32],
+        k: usize,
+        key: SampleKey,
+    ) -> Result<Negatives, GraphError> {
+        self.of_pairs(false, src, dst, None, k, key)
+    }
+
+    /// `k` negatives for each positive pair `src[i] -> dst[i]`, with its destination: entries `i * k..(i + 1) * k`.
+    /// Otherwise as [`per_source`](Self::per_source).
+    ///
+    /// # Errors
+    /// A sampler of destinations, which [`of_sources`](Self::of_sources) does not make; as
+    /// [`per_source`](Self::per_source).
+    pub fn per_destination(
+        &self,
+        src: &[u32],
+        dst: &[u32],
+        k: usize,
+        key: SampleKey,
+    ) -> Result<Negatives, GraphError> {
+        self.of_pairs(true, src, dst, None, k, key)
+    }
+
+    /// [`per_source`](Self::per_source) or [`per_destination`](Self::per_destination); with a time of each pair, edges
+    /// count up to then.
+    #[doc(hidden)]
+    pub fn of_pairs(
+        &self,
+        of_sources: bool,
+        src: &[u32],
+        dst: &[u32],
+        times: Option<&[i64]>,
+        k: usize,
+        key: SampleKey,
+    ) -> Result<Negatives, GraphError> {
+        self.check_kind(of_sources)?;
+        let named = |e: GraphError| e.in_relation(&self.name);
+        check_len("dst", "one per entry of `src`", src.len(), dst.len()).map_err(named)?;
+        let (kept, replaced) = if of_sources { (dst, src) } else { (src, dst) };
+        let (arg_kept, arg_replaced) = if of_sources { ("dst", "src") } else { ("src", "dst") };
+        check_nodes(arg_kept, kept, self.relation.num_src()).map_err(named)?;
+        check_nodes(arg_replaced, replaced, self.relation.num_dst()).map_err(named)?;
+        if let Some(times) = times {
+            check_len("times", "one per positive pair", src.len(), times.len()).map_err(named)?;
+        }
+        let time = |i: usize| times.map(|times| times[i]);
+        let stream = self.pair_stream(key);
+        let mut out = Negatives::with_room((src.len() as u128).saturating_mul(k as u128))?;
+        if self.shared && !src.is_empty() {
+            let mut draws = Draws::new(&stream, u64::MAX);
+            let shared = self.some(&[], replaced[0], k, &mut draws);
+            for (i, &u) in kept.iter().enumerate() {
+                for &(v, met_once) in &shared {
+                    out.push(
+                        u,
+                        v,
+                        self.strict && met_once && !self.adjacency.contains(u, v, time(i)),
+                    );
+                }
+            }
+        } else {
+            for (i, (&u, &v)) in kept.iter().zip(replaced).enumerate() {
+                let mut draws = Draws::new(&stream, u64::from(u) << 32 | u64::from(v));
+                let forbidden =
+                    if self.strict { self.adjacency.row(u, time(i)) } else { Cow::default() };
+                self.some(&forbidden, v, k, &mut draws)
+                    .into_iter()
+                    .for_each(|(v, strict)| out.push(u, v, strict && self.strict));
+            }
+        }
+        if of_sources {
+            std::mem::swap(&mut out.src, &mut out.dst);
+        }
+        Ok(out)
+    }
+
+    /// Draws by positive pair.
+    fn pair_stream(&self, key: SampleKey) -> Stream {
+        let purpose = if self.of_sources { "negative sources" } else { "negatives" };
+        key.stream(&format!("{purpose}/{}", self.name))
+    }
+
+    fn check_kind(&self, of_sources: bool) -> Result<(), GraphError> {
+        let name = |of_sources| {
+            if of_sources {
+                "one of sources (`NegativeSampler::of_sources`)"
+            } else {
+                "one of destinations"
+            }
+        };
+        if of_sources == self.of_sources {
+            Ok(())
+        } else {
+            Err(setting("negatives", name(of_sources), name(self.of_sources)))
+        }
+    }
+
+    /// Whether negatives are drawn for these edges.
+    #[doc(hidden)]
+    pub fn is_for(&self, relation: &Relation) -> bool {
+        if self.of_sources {
+            self.relation.reverse().is_same(relation)
+        } else {
+            self.relation.is_same(relation)
+        }
+    }
+    /// Whether sources are drawn: whether it was made by [`of_sources`](Self::of_sources).
+    pub fn is_of_sources(&self) -> bool {
+        self.of_sources
+    }
+    /// The edges that negatives are none of, reversed where sources are drawn.
+    pub(crate) fn relation(&self) -> &Relation {
+        &self.relation
+    }
+
+    /// `k` destinations that are not among `forbidden`, and whether each is what was asked for.
+    fn some(
+        &self,
+        forbidden: &[u32],
+        positive: u32,
+        k: usize,
+        draws: &mut Draws<'_>,
+    ) -> Vec<(u32, bool)> {
+        let n = self.relation.num_dst() as u32;
+        let is_edge = |v: u32| forbidden.binary_search(&v).is_ok();
+        let mut out: Vec<(u32, bool)> = Vec::with_capacity(k);
+        if self.by == NegativeBy::Uniform && self.conditions.is_empty() {
+            let left = n - forbidden.len() as u32;
+            let node = |rank| outside(forbidden, 0, rank);
+            let fits = if self.unique || left == 0 { k.min(left as usize) } else { k };
+            if self.unique {
+                let take = |rank| out.push((node(rank), true));
+                Chooser::default().distinct(draws, left, fits as u32, take);
+            } else {
+                out.extend((0..fits).map(|_| (node(draws.below(left)), true)));
+            }
+            out.extend((fits..k).map(|_| (draws.below(n), false)));
+            return out;
+        }
+        let mut shares = 0.0;
+        let mut conditions = self.conditions.iter();
+        let (mut condition, mut end) = (None, 0);
+        for j in 0..k {
+            while j >= end {
+                condition = conditions.next();
+                shares += condition.map_or(1.0, |c| c.share);
+                end = if condition.is_some() { (k as f64 * shares).round() as usize } else { k };
+            }
+            let alike = condition.map(|c| c.alike(positive));
+            let draw = |draws: &mut Draws<'_>| match (alike, &self.weights) {
+                (Some(nodes), _) => nodes[draws.below(nodes.len() as u32) as usize],
+                (None, Some((w, table))) => table.draw(0..w.len(), draws).unwrap_or(0),
+                (None, None) => draws.below(n),
+            };
+            let fits = |v: u32| !(is_edge(v) || self.unique && out.iter().any(|o| o.0 == v));
+            let found = (0..Self::TRIES)
+                .map(|_| draw(draws))
+                .find(|&v| fits(v))
+                .or_else(|| self.exactly(alike, fits, draws));
+            out.push(found.map_or_else(|| (draw(draws), false), |v| (v, true)));
+        }
+        out
+    }
+
+    /// One of all candidates that fit, in proportion to their weights.
+    fn exactly(
+        &self,
+        alike: Option<&[u32]>,
+        fits: impl Fn(u32) -> bool,
+        draws: &mut Draws<'_>,
+    ) -> Option<u32> {
+        let weight = |v: u32| match (alike, &self.weights) {
+            (None, Some((w, _))) => f64::from(w[v as usize]),
+            _ => 1.0,
+        };
+        let count = alike.map_or(self.relation.num_dst(), <[u32]>::len);
+        let node = |i: usize| alike.map_or(i as u32, |nodes| nodes[i]);
+        let all = || (0..count).map(node).filter(|&v| fits(v));
+        let total: f64 = all().map(weight).sum();
+        if total <= 0.0 {
+            return None;
+        }
+        let (at, mut sum, mut last) = (draws.unit() * total, 0.0, None);
+        for v in all().filter(|&v| weight(v) > 0.0) {
+            (sum, last) = (sum + weight(v), Some(v));
+            if sum > at {
+                break;
+            }
+        }
+        last
+    }
+}
+
+impl Negatives {
+    fn push(&mut self, u: u32, v: u32, strict: bool) {
+        self.src.push(u);
+        self.dst.push(v);
+        self.is_strict.push(strict);
+    }
+}
+
+/// Refuses in-degrees, which count later edges.
+fn check_degrees(by: &NegativeBy) -> Result<(), GraphError> {
+    if *by != NegativeBy::InDegree {
+        return Ok(());
+    }
+    let expected =
+        "a distribution that does not count edges later than the seed: uniform or by weights";
+    Err(setting("negatives", expected, "NegativeBy::InDegree"))
+}

@@ -1,0 +1,405 @@
+//! Samples neighbours over several hops.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::batch::block::Source;
+use crate::batch::mini_batch::MiniBatch;
+use crate::batch::seeds::Seeds;
+use crate::choice::edge_attributes::{EdgeAttributes, EdgeTimes};
+use crate::choice::fanout::Fanouts;
+use crate::choice::strategy::Strategy;
+use crate::neighbor::memory::Memory;
+use crate::random::alias::{AliasTables, check_weights};
+use crate::random::key::SampleKey;
+use burn_gnn_graph::internal::{check_ids, check_len, setting};
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph, of_etype};
+
+/// Samples, around seeds, some in-edges of every node found so far, hop after hop, and makes a [`Block`](crate::Block)
+/// of each hop (Hamilton, Ying, Leskovec, NeurIPS 2017; DGL's `NeighborSampler`, PyG's `NeighborLoader`).
+///
+/// The book: [mini-batches](https://github.com/burn-gnn/burn-gnn/blob/main/docs/mini-batches.md).
+///
+/// * **Types.** All relations in one pass; seeds may be of several types at once. A fan-out counts per node and
+///   relation.
+/// * **Direction.** Messages flow along sampled edges to the seeds. To follow out-edges, sample
+///   [`graph.reverse()`](Graph::reverse), which shares all arrays.
+/// * **Without replacement** (the default) a node gets `min(fan-out, candidates)` different edges, each set equally
+///   likely; with it exactly `fan-out` edges, unless there is no candidate. A fan-out of -1 takes each candidate once
+///   either way.
+/// * **Candidates** are the edges that the mask allows, that are not excluded, that are before the seed's time, and
+///   whose weight is not 0. What is no candidate is never drawn and does not make a sample smaller while others are
+///   left. A node without candidates, such as one whose weights are all 0, gets no edge, and stays in the batch.
+/// * **Repeatable.** See [`SampleKey`].
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+/// let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 1, 4])?;
+/// let sampler = NeighborSampler::new(&g, [2, -1])?; // two in-edges of each seed, then all
+/// let batch = sampler.sample([("_N", [0])], SampleKey::new(7))?;
+/// assert_eq!(batch.output_nodes(0), [0]);
+/// assert_eq!(batch.blocks[1].relation("_E")?.num_edges(), 2);
+/// assert_eq!(batch.blocks[0].dst_nodes(0), batch.blocks[1].src_nodes(0)); // blocks chain
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Cost
+/// `O(edges sampled)` per batch for uniform draws and for weighted ones with replacement, `O(degrees of the nodes met)`
+/// otherwise. Beside the graph the sampler keeps 4 bytes per node for every batch that is being made at the same time,
+/// and 4 (weights), 8 to 16 (times), 8 (alias tables) or 1 (mask) bytes per edge where there are such.
+#[derive(Debug)]
+pub struct NeighborSampler {
+    pub(crate) source: Arc<Source>,
+    /// `[hop][relation]`.
+    pub(crate) fanouts: Arc<Vec<Vec<u32>>>,
+    /// The hop that seeds are at; hops before it are not sampled.
+    pub(crate) first: usize,
+    pub(crate) strategy: Strategy,
+    pub(crate) replace: bool,
+    pub(crate) disjoint: bool,
+    pub(crate) parallel: bool,
+    pub(crate) rules: Arc<Vec<EdgeAttributes>>,
+    pub(super) memory: Mutex<Vec<Memory>>,
+}
+
+impl Clone for NeighborSampler {
+    /// Shares the graph, weights and masks.
+    fn clone(&self) -> Self {
+        let (source, fanouts, rules) =
+            (self.source.clone(), self.fanouts.clone(), self.rules.clone());
+        Self { source, fanouts, rules, memory: Mutex::default(), ..*self }
+    }
+}
+
+impl NeighborSampler {
+    /// Uniform sampling without replacement.
+    ///
+    /// # Errors
+    /// A fan-out below -1, a relation without one, lists of different lengths.
+    pub fn new(graph: &Graph, fanouts: impl Into<Fanouts>) -> Result<Self, GraphError> {
+        let fanouts = Arc::new(fanouts.into().resolve(graph)?);
+        let rules = Arc::new(graph.relations().iter().map(|_| EdgeAttributes::default()).collect());
+        let source = Arc::new(Source::new(graph));
+        let (strategy, replace, disjoint, parallel) = (Strategy::Uniform, false, false, true);
+        Ok(Self {
+            source,
+            fanouts,
+            first: 0,
+            strategy,
+            replace,
+            disjoint,
+            parallel,
+            rules,
+            memory: Mutex::default(),
+        })
+    }
+
+    /// The graph that is sampled.
+    pub fn graph(&self) -> &Graph {
+        &self.source.graph
+    }
+    /// Number of hops, which is that of blocks.
+    pub fn hops(&self) -> usize {
+        self.fanouts.len() - self.first
+    }
+
+    /// Hop number `hop` alone, 0 being that of the seeds: batches of one block, whose edges are those that this sampler
+    /// draws for the same nodes at that hop. Where each hop is sampled on another machine, the hops together are one
+    /// batch.
+    ///
+    /// # Errors
+    /// There is no such hop.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+    /// let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 1, 4])?;
+    /// let sampler = NeighborSampler::new(&g, [2, 1])?;
+    /// let batch = sampler.sample([("_N", [0])], SampleKey::new(7))?;
+    /// let second = sampler.only_hop(1)?.sample([("_N", batch.blocks[1].src_nodes(0))], SampleKey::new(7))?;
+    /// assert_eq!(second.blocks[0].edge_ids(0), batch.blocks[0].edge_ids(0));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    pub fn only_hop(&self, hop: usize) -> Result<Self, GraphError> {
+        if hop >= self.hops() {
+            let expected = format!("a hop in 0..{}", self.hops());
+            return Err(setting("hop", &expected, &hop.to_string()));
+        }
+        let mut one = self.clone();
+        one.first = self.first + hop;
+        Arc::make_mut(&mut one.fanouts).truncate(one.first + 1);
+        Ok(one)
+    }
+
+    /// The ids that nodes and edges had before the graph was renumbered (by [`Graph::reorder`], say): draws are keyed
+    /// by them, so samples are those of the graph before, under other numbers.
+    ///
+    /// # Errors
+    /// Lists that do not fit the graph; edges of a node that do not stand in ascending original id.
+    pub fn with_original_ids(mut self, of: &Subgraph) -> Result<Self, GraphError> {
+        let g = &self.source.graph;
+        let fits = |ids: &[OriginalIds], n: usize| ids.len() == n;
+        if !fits(&of.node_ids, g.node_counts().len()) || !fits(&of.edge_ids, g.relations().len()) {
+            let expected = "lists of ids for the types of the graph";
+            return Err(setting("original_ids", expected, "those of other types"));
+        }
+        for (t, ids) in of.node_ids.iter().enumerate() {
+            g.check_per_node("original_ids", "one per node", t, ids.len())?;
+        }
+        for (t, (ids, r)) in of.edge_ids.iter().zip(g.relations()).enumerate() {
+            g.check_per_edge("original_ids", "one per edge", t, ids.len())?;
+            // Ids that are the numbers of edges ascend, so that edges in a file stay there.
+            if ids.as_slice().is_none() {
+                continue;
+            }
+            let csc = r.csc();
+            let ascends =
+                |v: usize| csc.row(v).map(|p| ids.get(csc.edge_id(p) as usize)).is_sorted();
+            if let Some(v) = (0..r.num_dst()).find(|&v| !ascends(v)) {
+                let expected = format!(
+                    "edges of `{}` in ascending original id at each destination",
+                    g.schema().etypes()[t]
+                );
+                let found = format!("another order at destination {v}");
+                return Err(setting("original_ids", &expected, &found));
+            }
+        }
+        self.source = Arc::new(Source {
+            graph: g.clone(),
+            whole: None,
+            node_ids: of.node_ids.clone(),
+            edge_ids: of.edge_ids.clone(),
+        });
+        Ok(self)
+    }
+
+    /// Whether an edge may be drawn several times.
+    ///
+    /// # Errors
+    /// The strategy is not one of draws ([`Strategy::TopK`], [`Strategy::Latest`], [`Strategy::Labor`]).
+    pub fn with_replacement(mut self, replace: bool) -> Result<Self, GraphError> {
+        self.replace = replace;
+        self.checked()
+    }
+
+    /// How edges are chosen. Weights and times that it needs come first.
+    ///
+    /// # Errors
+    /// No weights ([`Strategy::Weighted`], [`Strategy::TopK`]) or times ([`Strategy::Latest`]) on some relation;
+    /// replacement with a strategy that has none; [`Strategy::InDegree`] where edges have times.
+    pub fn with_strategy(mut self, strategy: Strategy) -> Result<Self, GraphError> {
+        self.strategy = strategy;
+        if strategy == Strategy::InDegree {
+            if self.source.graph.relations().iter().any(|r| r.stored().is_some()) {
+                return Err(setting(
+                    "strategy",
+                    "a strategy that does not count all edges, as they are in a file",
+                    "InDegree",
+                ));
+            }
+            for (rule, r) in
+                Arc::make_mut(&mut self.rules).iter_mut().zip(self.source.graph.relations())
+            {
+                let degree: Vec<f32> = r.out_degrees().map(|d| d as f32).collect();
+                rule.weights =
+                    Some(r.csc().indices().iter().map(|&u| degree[u as usize]).collect());
+                rule.alias = None;
+            }
+        }
+        self.checked()
+    }
+
+    /// Weight of each edge of a type, by edge id: unnormalised, 0 for an edge that is never drawn. Relations without
+    /// weights have none to choose by, so [`Strategy::Weighted`] asks for weights on every relation.
+    ///
+    /// # Errors
+    /// Unknown type, not one weight per edge, a weight that is negative, infinite or NaN.
+    pub fn with_weights(
+        mut self,
+        etype: impl EdgeKey,
+        weights: &[f32],
+    ) -> Result<Self, GraphError> {
+        let t = self.source.graph.schema().etype(etype)?;
+        self.check_edges("weights", t, weights.len())?;
+        check_weights(
+            "weights",
+            || format!("edge type `{}`", self.source.graph.schema().etypes()[t]),
+            weights,
+        )?;
+        let weights = Some(self.by_position(t, weights));
+        let rule = &mut Arc::make_mut(&mut self.rules)[t];
+        (rule.weights, rule.alias) = (weights, None);
+        self.checked()
+    }
+
+    /// Weights of every relation that has a float column of this name; see [`with_weights`](Self::with_weights).
+    ///
+    /// # Errors
+    /// No relation has the column; as [`with_weights`](Self::with_weights).
+    pub fn with_weight_column(mut self, name: &str) -> Result<Self, GraphError> {
+        let g = self.source.graph.clone();
+        let with: Vec<usize> =
+            (0..g.relations().len()).filter(|&t| g.edge_frames()[t].column(name).is_ok()).collect();
+        if with.is_empty() {
+            let expected = format!("the name of a column of edges, `{name}`");
+            return Err(setting("name", &expected, "no relation that has it"));
+        }
+        for t in with {
+            let weights: Vec<f32> =
+                g.edge_frames()[t].get::<1>(name)?.into_data().iter::<f32>().collect();
+            self = self.with_weights(t, &weights)?;
+        }
+        Ok(self)
+    }
+
+    /// Which edges of a type may be drawn, by edge id.
+    ///
+    /// # Errors
+    /// Unknown type, not one entry per edge.
+    pub fn with_mask(mut self, etype: impl EdgeKey, mask: &[bool]) -> Result<Self, GraphError> {
+        let t = self.source.graph.schema().etype(etype)?;
+        self.check_edges("mask", t, mask.len())?;
+        let mask = Some(self.by_position(t, mask));
+        Arc::make_mut(&mut self.rules)[t].mask = mask;
+        Ok(self)
+    }
+
+    /// Time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before) and [`Strategy::Latest`].
+    /// Relations without times are not bound by any. Seeds of a sampler with times need a time each, in a loader
+    /// ([`Seeds::nodes_before`]) and without ([`sample_before`](Self::sample_before),
+    /// [`induced_before`](Self::induced_before), [`shadow_before`](Self::shadow_before)), so that no batch holds an edge
+    /// that was not there yet; `i64::MAX` takes every edge.
+    ///
+    /// # Errors
+    /// Unknown type, not one time per edge; [`Strategy::InDegree`], which counts later edges.
+    pub fn with_times(mut self, etype: impl EdgeKey, times: &[i64]) -> Result<Self, GraphError> {
+        let t = self.source.graph.schema().etype(etype)?;
+        self.check_edges("times", t, times.len())?;
+        let by_edge: Arc<[i64]> = times.into();
+        let permuted = self.source.graph.relations()[t].csc().edge_ids().is_some();
+        let by_position =
+            if permuted { self.by_position(t, times).into() } else { by_edge.clone() };
+        Arc::make_mut(&mut self.rules)[t].times = Some(EdgeTimes { by_edge, by_position });
+        self.checked()
+    }
+
+    /// Whether every seed gets a separate tree, with rows that it shares with no other seed.
+    #[must_use]
+    pub fn with_disjoint(mut self, disjoint: bool) -> Self {
+        self.disjoint = disjoint;
+        self
+    }
+
+    /// Whether a batch is made by all threads (the default) or by the caller's alone, as loaders do that make several
+    /// batches at once. Samples are the same.
+    #[must_use]
+    pub fn with_parallel(mut self, parallel: bool) -> Self {
+        self.parallel = parallel;
+        self
+    }
+
+    /// Whether edges of some type have times.
+    #[doc(hidden)]
+    pub fn is_timed(&self) -> bool {
+        self.rules.iter().any(|r| r.times.is_some())
+    }
+    /// Whether it is a clone of `other`: the same graph, weights, masks and times.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.source, &other.source) && Arc::ptr_eq(&self.rules, &other.rules)
+    }
+    /// Time of each edge of a type, by id.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn times_of(&self, etype: usize) -> Option<&[i64]> {
+        self.edge_times(etype).map(|times| &**times)
+    }
+    /// As [`times_of`](Self::times_of), to keep.
+    #[track_caller]
+    pub(crate) fn edge_times(&self, etype: usize) -> Option<&Arc<[i64]>> {
+        of_etype(&self.rules, etype).times.as_ref().map(|of| &of.by_edge)
+    }
+    /// Refuses times of seeds where edges have none.
+    pub(crate) fn check_timed(&self) -> Result<(), GraphError> {
+        if self.is_timed() {
+            Ok(())
+        } else {
+            Err(setting("times", "times of at least one relation (`with_times`)", "none"))
+        }
+    }
+    /// Refuses a sampler whose edges have times, for a caller that has no time for its seeds: its batches would hold
+    /// edges later than a seed. [`Sampler::check`](crate::Sampler::check) must call it where seeds have no times.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::NeighborSampler;
+    /// let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0])?;
+    /// let sampler = NeighborSampler::new(&g, [-1])?;
+    /// assert!(sampler.check_untimed().is_ok());
+    /// assert!(sampler.with_times("_E", &[10, 20])?.check_untimed().is_err());
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Edges of some type have times.
+    pub fn check_untimed(&self) -> Result<(), GraphError> {
+        if !self.is_timed() {
+            return Ok(());
+        }
+        let expected = "a time for every seed (`Seeds::nodes_before`, `sample_before`; `i64::MAX` for edges of any time), as edges of the sampler have times: without, batches hold later edges";
+        Err(setting("times", expected, "none"))
+    }
+
+    fn check_edges(&self, arg: &'static str, t: usize, len: usize) -> Result<(), GraphError> {
+        let g = &self.source.graph;
+        if g.relations()[t].stored().is_some() {
+            let expected = "a relation in memory; weights of a relation in a file are those of the file (`with_stored_weights`)";
+            return Err(setting(arg, expected, "a relation in a file"));
+        }
+        g.check_per_edge(arg, "one per edge", t, len)
+    }
+
+    /// Values by edge id as values by position in CSC.
+    fn by_position<T: Copy>(&self, t: usize, values: &[T]) -> Vec<T> {
+        match self.source.graph.relations()[t].csc().edge_ids() {
+            None => values.to_vec(),
+            Some(ids) => ids.iter().map(|&e| values[e as usize]).collect(),
+        }
+    }
+
+    /// Whether the settings go with one another; makes alias tables where draws need them.
+    fn checked(mut self) -> Result<Self, GraphError> {
+        let (g, strategy) = (&self.source.graph, self.strategy);
+        if self.replace && !strategy.can_replace() {
+            let expected = "a strategy of draws with replacement";
+            return Err(setting("strategy", expected, &format!("{strategy:?}")));
+        }
+        // Uniform draws need nothing of a relation: that settings of many types take no time each.
+        let rules = if strategy == Strategy::Uniform { None } else { Some(&mut self.rules) };
+        let rules = rules.into_iter().flat_map(|rules| Arc::make_mut(rules).iter_mut());
+        for (t, rule) in rules.enumerate() {
+            let missing = |arg, remedy| {
+                let relation = g.schema().etypes()[t].to_string();
+                Err(GraphError::MissingRelation { arg, relation, remedy })
+            };
+            if strategy.needs_weights() && rule.weights.is_none() && !rule.stored_weights {
+                return missing("weights", "give weights before the strategy that needs them");
+            }
+            if strategy == Strategy::Latest && rule.times.is_none() {
+                return missing("times", "give times before the strategy that needs them");
+            }
+            if strategy == Strategy::InDegree && rule.times.is_some() {
+                let expected =
+                    "a strategy that does not count edges later than a seed, as edges have times";
+                return Err(setting("strategy", expected, "InDegree"));
+            }
+            let draws = self.replace && matches!(strategy, Strategy::Weighted | Strategy::InDegree);
+            if let (true, None, Some(weights)) = (draws, &rule.alias, &rule.weights) {
+                rule.alias = Some(AliasTables::new(g.relations()[t].csc().indptr(), weights));
+            }
+        }
+        Ok(self)
+    }
+}

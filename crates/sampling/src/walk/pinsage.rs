@@ -1,0 +1,217 @@
+//! Samples neighbours by visit counts of random walks (PinSAGE).
+
+use rayon::prelude::*;
+
+use crate::batch::sampled_batch::SampledBatch;
+use crate::batch::sampler::Sampler;
+use crate::batch::seeds::Seeds;
+use crate::random::key::SampleKey;
+use crate::walk::random_walk::{NO_NODE, RandomWalk, check_starts};
+use burn_gnn_graph::internal::{room, setting};
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation};
+
+/// Finds, for nodes of one type, the nodes of this type that short random walks meet most often (PinSAGE: Ying et al.,
+/// KDD 2018; DGL's `PinSAGESampler`).
+///
+/// From each seed start `num_walks` walks of `traversals` rounds of `metapath` (item to user and back to item); before
+/// each round but the first a walk ends with probability `stop`. A node counts once for every round that ends in it,
+/// the seed too. The `num_neighbors` nodes of the highest counts are kept, of equal ones those of the smallest id.
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{PinSage, SampleKey};
+/// let g = Graph::builder()
+///     .edges(("item", "bought-by", "user"), vec![0, 1, 1], vec![0, 0, 1])
+///     .edges(("user", "bought", "item"), vec![0, 0, 1], vec![0, 1, 1])
+///     .build()?;
+/// let near = PinSage::new(&g, &["bought-by", "bought"], 2, 0.5)?.neighbors(&[0], 50, 2, SampleKey::new(7))?;
+/// assert_eq!(near.dst, [0, 0]); // both items are near item 0
+/// assert_eq!(near.relation(2)?.num_edges(), 2);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Debug)]
+pub struct PinSage {
+    walk: RandomWalk,
+    nodes: usize,
+    round: usize,
+    traversals: usize,
+    stop: f64,
+    /// Walks from each seed and neighbours of it that a loader asks for.
+    asked: Option<(usize, usize)>,
+}
+
+/// How often walks from a node met others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Visits {
+    /// Nodes met, those of one seed in descending count.
+    pub src: Vec<u32>,
+    /// The seed of each, in the order given.
+    pub dst: Vec<u32>,
+    /// How often.
+    pub counts: Vec<u32>,
+}
+
+impl Visits {
+    /// Edges from nodes met to seeds, among `num_nodes` nodes; counts are their weights.
+    ///
+    /// # Errors
+    /// A node out of range.
+    pub fn relation(&self, num_nodes: usize) -> Result<Relation, GraphError> {
+        Relation::from_coo(num_nodes, num_nodes, self.src.clone(), self.dst.clone())
+    }
+}
+
+impl PinSage {
+    /// See the type.
+    ///
+    /// # Errors
+    /// As [`RandomWalk::new`]; [`GraphError::OutOfMemory`]; a metapath that does not end where it begins; no
+    /// traversals; `stop` outside `0.0..=1.0`.
+    pub fn new<K: EdgeKey>(
+        graph: &Graph,
+        metapath: &[K],
+        traversals: usize,
+        stop: f64,
+    ) -> Result<Self, GraphError> {
+        let round: Vec<usize> =
+            metapath.iter().map(|t| graph.schema().etype(t)).collect::<Result<_, _>>()?;
+        if traversals == 0 {
+            return Err(setting("traversals", "at least one", "0"));
+        }
+        if !(0.0..=1.0).contains(&stop) {
+            return Err(setting("stop", "a probability in 0.0..=1.0", &stop.to_string()));
+        }
+        let what = || format!("a metapath of {traversals} rounds");
+        let mut metapath = room(
+            (round.len() as u128).saturating_mul(traversals as u128),
+            what,
+            "ask for fewer rounds",
+        )?;
+        (0..traversals).for_each(|_| metapath.extend_from_slice(&round));
+        let walk = RandomWalk::new(graph, &metapath)?;
+        let (first, last) = (
+            graph.schema().endpoints(round[0]).0,
+            graph.schema().endpoints(round[round.len() - 1]).1,
+        );
+        if first != last {
+            let found = format!(
+                "`{}` to `{}`",
+                graph.schema().ntypes()[first],
+                graph.schema().ntypes()[last]
+            );
+            return Err(setting(
+                "metapath",
+                "one that ends in the node type where it begins",
+                &found,
+            ));
+        }
+        Ok(Self {
+            walk,
+            nodes: graph.node_counts()[first],
+            round: round.len(),
+            traversals,
+            stop,
+            asked: None,
+        })
+    }
+
+    /// Number of nodes of the type of seeds.
+    pub fn num_nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// What a [`Loader`](crate::Loader) asks for: `num_walks` from each seed, and at most `num_neighbors` of the nodes
+    /// that they meet most often.
+    #[must_use]
+    pub fn with_neighbors(mut self, num_walks: usize, num_neighbors: usize) -> Self {
+        self.asked = Some((num_walks, num_neighbors));
+        self
+    }
+
+    /// The most visited nodes of each seed.
+    ///
+    /// # Errors
+    /// A seed out of range.
+    pub fn neighbors(
+        &self,
+        seeds: &[u32],
+        num_walks: usize,
+        num_neighbors: usize,
+        key: SampleKey,
+    ) -> Result<Visits, GraphError> {
+        let walks = self.walk.walk(seeds, num_walks, key)?;
+        let stops = key.stream("pinsage");
+        let of_seed = |(i, &seed): (usize, &u32)| {
+            let mut met = vec![];
+            for walk in 0..num_walks {
+                let nodes =
+                    &walks.nodes[(i * num_walks + walk) * (walks.length + 1)..][..walks.length + 1];
+                for round in 1..=self.traversals {
+                    let endpoints = round > 1
+                        && stops.uniform(u64::from(seed) | (walk as u64) << 32, round as u64)
+                            < self.stop;
+                    let v = nodes[round * self.round];
+                    if endpoints || v == NO_NODE {
+                        break;
+                    }
+                    met.push(v);
+                }
+            }
+            met.sort_unstable();
+            let mut counted: Vec<(u32, u32)> =
+                met.chunk_by(|a, b| a == b).map(|c| (c[0], c.len() as u32)).collect();
+            counted.sort_by_key(|&(v, n)| (std::cmp::Reverse(n), v));
+            counted.truncate(num_neighbors);
+            counted
+        };
+        let lists: Vec<Vec<(u32, u32)>> = seeds.par_iter().enumerate().map(of_seed).collect();
+        let mut visits = Visits::default();
+        for (&seed, list) in seeds.iter().zip(lists) {
+            for (v, n) in list {
+                visits.src.push(v);
+                visits.dst.push(seed);
+                visits.counts.push(n);
+            }
+        }
+        Ok(visits)
+    }
+}
+
+/// The neighbours of the seeds, which are nodes of the type where the metapath begins; how many,
+/// [`PinSage::with_neighbors`] says.
+impl Sampler for PinSage {
+    type Seed = u32;
+    type Batch = Visits;
+    type Error = GraphError;
+
+    fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Visits, GraphError> {
+        self.check(seeds)?;
+        let (num_walks, num_neighbors) = self.asked()?;
+        self.neighbors(&seeds.ids()[self.walk.first()], num_walks, num_neighbors, key)
+    }
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        self.asked()?;
+        check_starts(seeds, self.walk.schema().ntypes(), self.walk.first())
+    }
+}
+
+impl PinSage {
+    fn asked(&self) -> Result<(usize, usize), GraphError> {
+        self.asked.ok_or_else(|| {
+            setting(
+                "neighbors",
+                "numbers of walks and neighbours (`PinSage::with_neighbors`)",
+                "none",
+            )
+        })
+    }
+}
+
+/// Without features: the nodes of a batch are seeds and nodes that walks met, in no list of their own.
+impl SampledBatch for Visits {
+    type Id = u32;
+
+    fn num_edges(&self) -> usize {
+        self.src.len()
+    }
+}

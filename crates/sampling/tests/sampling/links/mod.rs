@@ -1,0 +1,2 @@
+mod hetero;
+mod homogeneous;

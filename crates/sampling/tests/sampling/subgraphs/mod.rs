@@ -1,0 +1,2 @@
+mod induced;
+mod saint;
