@@ -155,7 +155,7 @@ fn homogeneous_epochs(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<(
             full_batch(SageConfig::new(i, c).with_hidden(h).init(&on), &graph, &x, "_N", &rows)
         }
         _ => full_batch(
-            GatConfig::new(i, c).with_num_heads(8).with_d_head(h / 8).init(&on),
+            GatConfig::new(i, c).with_num_heads(8).with_hidden(h).init(&on),
             &graph,
             &x,
             "_N",
@@ -223,9 +223,8 @@ fn on_ranks(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<()> {
                 |_| {},
             )?),
             _ => {
-                let model = seeded(0, || {
-                    GatConfig::new(i, c).with_num_heads(8).with_d_head(h / 8).init(&to)
-                });
+                let model =
+                    seeded(0, || GatConfig::new(i, c).with_num_heads(8).with_hidden(h).init(&to));
                 drop(train(model, &task, &config, &sync, |_| {})?);
             }
         }

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("{data}");
     let config = GatConfig::new(d_input, data.num_classes)
         .with_num_heads(args.heads)
-        .with_d_head(args.hidden)
+        .with_hidden(args.heads * args.hidden)
         .with_out_heads(args.out_heads)
         .with_num_layers(args.layers)
         .with_dropout(args.dropout)

@@ -62,6 +62,6 @@ fn ranks_send_what_is_predicted() {
         SageConfig::new(34, 2).with_hidden(16).with_dropout(0.0).init(d)
     });
     bytes(&ModelSizes::gat([34, 16, 2], 4), |d| {
-        GatConfig::new(34, 2).with_num_heads(4).with_d_head(4).with_dropout(0.0).init(d)
+        GatConfig::new(34, 2).with_num_heads(4).with_hidden(16).with_dropout(0.0).init(d)
     });
 }

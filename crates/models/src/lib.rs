@@ -83,8 +83,12 @@ pub use networks::rgcn::{Rgcn, RgcnConfig, RgcnLayers};
 pub use networks::sage::{Sage, SageConfig};
 pub use params::init::to_dtype;
 pub use params::param_ids::check_param_ids;
+pub use pretrained::buffers::Buffer;
+pub use pretrained::param_mapping::ParamMapping;
+pub use pretrained::state_dict::StateDict;
 pub use pretrained::weight_files::{load_weights, resume_weights, save_weights};
-pub use pretrained::{Buffer, Framework, ParamMapping, Pretrained, StateDict};
+pub use pretrained::weight_names::{Framework, Pretrained};
+
 pub use training::fused_adam::{FusedAdam, FusedAdamConfig};
 pub use training::gradient_sync::{GradientSync, NoSync};
 pub use training::node_task::NodeTask;

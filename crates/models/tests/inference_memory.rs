@@ -100,7 +100,7 @@ fn memory_is_two_matrices_and_a_chunk_and_none_stays() {
     check(
         "gat",
         &GatConfig::new(WIDTH, 8)
-            .with_d_head(16)
+            .with_hidden(64)
             .with_num_heads(4)
             .with_num_layers(3)
             .init(&device),

@@ -246,7 +246,7 @@ fn what_is_predicted_is_used() {
     let gat = |w: [usize; 3], heads: usize, dropout: f64| {
         let of = GatConfig::new(w[0], w[2])
             .with_num_heads(heads)
-            .with_d_head(w[1] / heads)
+            .with_hidden(w[1])
             .with_dropout(dropout)
             .with_attn_dropout(dropout);
         move |d: &Device| of.init(d)

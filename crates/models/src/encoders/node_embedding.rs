@@ -1,4 +1,4 @@
-//! Learns embeddings for node types without features.
+//! Defines learned embeddings of nodes without features.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -8,24 +8,24 @@ use burn_gnn_ops::{GraphView, next_stream};
 use crate::error::ModelError;
 use crate::params::init;
 
-/// One learned embedding per node, for some node types.
+/// Learned embeddings of the nodes of some node types, the input of models for nodes without features.
 ///
-/// Embeddings belong to the rank that owns the node. Their gradients are complete there, as the exchange sends
-/// gradients of halo rows back to the owner rank, so the owner steps them and they are kept out of the all-reduce.
-/// Initial rows are keyed by original ids and scaled by the number of nodes of the whole graph: made in a
-/// [`seeded`](crate::seeded) scope, the embeddings of partitions start with the rows of the whole graph. They follow
-/// Glorot's rule over the whole table, because with large initial rows a model distinguishes its training nodes without
-/// their neighbours (seen on AIFB).
+/// An embedding belongs to the rank that owns the node. The halo exchange sends gradients of halo rows back to the owner
+/// rank, so its gradient is complete: the owner updates it, and it is excluded from the all-reduce.
+///
+/// Initial rows are Glorot over the table of the whole graph and keyed by original ids. In a [`seeded`](crate::seeded)
+/// scope, embeddings of partitions therefore start with the same rows as those of the whole graph. A larger
+/// initialization lets a model separate its training nodes without their neighbours (observed on AIFB).
 #[derive(Module, Debug)]
 pub struct NodeEmbedding {
-    /// `[num_input, dim]` per embedded type.
+    /// `[num_input, dim]` per node type with embeddings.
     pub weights: Vec<Param<Tensor<2>>>,
     #[module(skip)]
     ntypes: Vec<String>,
 }
 
 impl NodeEmbedding {
-    /// Embeddings of size `dim` for the input nodes of some types, each type by a separate stream.
+    /// Initializes embeddings of size `dim` for the input nodes of some node types, each from a separate random stream.
     ///
     /// ```
     /// use burn::tensor::Device;
@@ -39,7 +39,7 @@ impl NodeEmbedding {
     /// ```
     ///
     /// # Errors
-    /// A type that the graph does not have.
+    /// The graph does not have one of the node types.
     pub fn new<G: GraphView + ?Sized>(
         g: &G,
         ntypes: impl IntoIterator<Item = impl NodeKey>,
@@ -61,20 +61,20 @@ impl NodeEmbedding {
         Ok(Self { weights, ntypes: types.iter().map(|&t| schema.ntypes()[t].clone()).collect() })
     }
 
-    /// Names of the embedded node types.
+    /// Names of the node types with embeddings.
     pub fn ntypes(&self) -> &[String] {
         &self.ntypes
     }
 
-    /// The embeddings of a node type, if it has some.
+    /// Returns the embeddings of a node type, if it has some.
     pub fn rows(&self, ntype: &str) -> Option<Tensor<2>> {
         self.ntypes.iter().position(|name| name == ntype).map(|i| self.weights[i].val())
     }
 
-    /// The embeddings of some nodes of `ntype`, in this order, if it has some.
+    /// Returns the embeddings of the nodes `ids` of a node type, if it has some.
     ///
     /// # Panics
-    /// An id that is no row of the type.
+    /// An id is out of range.
     #[track_caller]
     pub fn rows_of(&self, ntype: &str, ids: &[u32]) -> Option<Tensor<2>> {
         let rows = self.rows(ntype)?;

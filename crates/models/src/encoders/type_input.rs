@@ -1,4 +1,4 @@
-//! Prepares the input of heterogeneous models: projected features, or learned embeddings.
+//! Projects the inputs of heterogeneous models to the hidden size.
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor};
@@ -11,31 +11,32 @@ use crate::error::ModelError;
 use crate::inference::features::{check_types, feature};
 use crate::layers::layer_views::LayerViews;
 use crate::layers::type_map::{NodeTensors, TypeMap};
-use crate::params::autodiff::beside;
+use crate::params::autodiff::to_device_of;
 use crate::params::init::Init;
-use crate::pretrained::{Framework, ParamMapping, Pretrained, in_layers, pyg_key};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained, in_layers, pyg_key};
 
-/// The input of a node type.
+/// Input of a node type in a heterogeneous model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeInput {
-    /// Features of this size, projected to the hidden size.
+    /// Features of this size, which the model projects to the hidden size.
     Features(usize),
     /// A learned embedding per node.
     Embedding,
 }
 
-/// How the input of a node type is brought to the hidden size.
-pub(crate) struct Inputs {
-    /// `[d, hidden]` per type of `projected`.
+/// The inputs of a new model: projections, and the node types with embeddings.
+pub(crate) struct InputProjections {
+    /// `[d, hidden]` per node type of `projected`.
     pub(crate) projections: Vec<Param<Tensor<2>>>,
-    /// Types with features.
+    /// Node types with features.
     pub(crate) projected: Vec<String>,
     /// Node types with learned embeddings.
     pub(crate) embedded: Vec<String>,
 }
 
-impl Inputs {
-    /// What each node type of `g` brings; a learned embedding where `inputs` has no entry.
+impl InputProjections {
+    /// Initializes projections. Node types of `g` without an entry in `inputs` have embeddings.
     pub(crate) fn new<G: GraphView + ?Sized>(
         g: &G,
         inputs: TypeMap<TypeInput>,
@@ -56,7 +57,7 @@ impl Inputs {
     }
 }
 
-/// What brings the inputs of a model to the hidden size: the projection of each type of `projected`, or an embedding.
+/// The input layer of a model: a projection for each node type of `projected`, an embedding for the other types.
 pub(crate) struct InputLayer<'a> {
     pub(crate) projected: &'a [String],
     pub(crate) projections: &'a [Param<Tensor<2>>],
@@ -64,14 +65,13 @@ pub(crate) struct InputLayer<'a> {
 }
 
 impl InputLayer<'_> {
-    /// `[d, hidden]`, of a type with features.
+    /// Returns the projection `[d, hidden]` of a node type with features.
     fn projection(&self, ntype: &str) -> Option<Tensor<2>> {
         let i = self.projected.iter().position(|p| p == ntype)?;
         Some(self.projections[i].val())
     }
 
-    /// Input of the first layer, in the hidden size, per node type; `dropout` is what happens to features of a
-    /// type before.
+    /// Computes the input of the first layer by node type. `dropout` is applied to features before the projection.
     #[track_caller]
     pub(crate) fn encode<V: LayerViews + ?Sized>(
         &self,
@@ -99,24 +99,24 @@ impl InputLayer<'_> {
             let ([rows, size], expected) = (x.dims(), w.dims()[0]);
             if size != expected {
                 return Err(format!(
-                    "node type `{ntype}`: expected features of size {expected}, got {:?}; make the model for features of size {size}",
+                    "node type `{ntype}`: expected features of size {expected}, got {:?}; initialize the model for features of size {size}",
                     x.dims()
                 ));
             }
             if let Some(n) = views.input_rows(t).filter(|&n| n != rows) {
                 return Err(format!(
                     "node type `{ntype}`: expected {n} rows (one per input node of the batch), got {rows}; \
-                     give the features of the batch, not those of the graph"
+                     pass the features of the batch, not those of the graph"
                 ));
             }
-            Ok((ntype.clone(), matmul_rows(dropout(ntype, beside(x, &w)), w)))
+            Ok((ntype.clone(), matmul_rows(dropout(ntype, to_device_of(x, &w)), w)))
         };
         let inputs = schema.ntypes().iter().zip(x).enumerate().map(of_type);
         inputs.collect::<Result<_, String>>().or_panic()
     }
 
-    /// What [`encode_rows`](Self::encode_rows) reads of every node type: features, or learned embeddings; `etypes` is
-    /// the number of edge types that the model was made for.
+    /// Returns the input of [`encode_rows`](Self::encode_rows) by node type: features or embeddings. `etypes` is the number
+    /// of edge types that the model was initialized for.
     pub(crate) fn rows(
         &self,
         g: &Graph,
@@ -128,7 +128,7 @@ impl InputLayer<'_> {
             let x = match self.projection(ntype) {
                 Some(w) => feature(g, features, ntype, w.dims()[0])?,
                 None => {
-                    let message = "the model has no embedding for it; build the model for a graph with this node type";
+                    let message = "the model has no embedding for it; initialize the model for a graph with this node type";
                     self.embedding.rows(ntype).ok_or_else(|| ModelError::input(ntype, message))?
                 }
             };
@@ -137,7 +137,7 @@ impl InputLayer<'_> {
         g.schema().ntypes().iter().map(input).collect()
     }
 
-    /// [`encode`](Self::encode) without dropout, of some nodes of each type.
+    /// As [`encode`](Self::encode) for some nodes of each type, without dropout.
     pub(crate) fn encode_rows<G: GraphView + ?Sized>(&self, g: &G, x: NodeTensors) -> NodeTensors {
         x.map(|ntype, x| {
             let x = g.dst_rows(g.schema().ntype(ntype).or_panic(), x);
@@ -148,15 +148,14 @@ impl InputLayer<'_> {
         })
     }
 
-    /// Node types with features, and their sizes.
+    /// Returns the node types with features, and their feature sizes.
     pub(crate) fn sizes(&self) -> Vec<(String, usize)> {
         let sizes = self.projections.iter().map(|w| w.val().dims()[0]);
         self.projected.iter().cloned().zip(sizes).collect()
     }
 
-    /// Where a state dict keeps a parameter of a model of several node types: projections and embeddings by the names
-    /// of types, as DGL's `HeteroLinear` and `HeteroEmbedding` and PyG's `HeteroDictLinear` have them, layers in a
-    /// list.
+    /// Maps a parameter of a heterogeneous model to its name in a state dict. Projections and embeddings are named by type,
+    /// as in DGL's `HeteroLinear` and `HeteroEmbedding` and PyG's `HeteroDictLinear`; layers are in a list.
     pub(crate) fn param_mapping<M: Pretrained>(
         &self,
         from: Framework,

@@ -1,42 +1,43 @@
-//! Chooses the view that each layer of a model runs on.
+//! Defines `LayerViews`, which selects the view that each layer of a model runs on.
 
 use burn_gnn_ops::{EdgeTypes, GraphView};
 use burn_gnn_sampling::Block;
 
-/// What the layers of a model run on: one view for all of them ([`Whole`]), or one block for each, as a
-/// [`MiniBatch`](burn_gnn_sampling::MiniBatch) has them (`[Block]`).
+/// The views that the layers of a model run on: one view for all layers ([`Whole`]), or the blocks of a
+/// [`MiniBatch`](burn_gnn_sampling::MiniBatch), one per layer (`[Block]`).
 ///
-/// A model states its forward once, over any `LayerViews`: layer `i` on [`view(i)`](Self::view). Rows after layer `i`
-/// are the destinations of view `i`, which are the source rows of view `i + 1`; the seeds are the first of all of them.
+/// A model implements its forward pass once for any `LayerViews`, with layer `i` on [`view(i)`](Self::view). The output
+/// rows of layer `i` are the destinations of view `i`, which are the source rows of view `i + 1`. Seeds are always the
+/// first rows.
 ///
-/// On blocks with all neighbours (`Fanouts::all`) the rows of the seeds are those that the whole graph gives, dropout
-/// included, as degrees and draws are those of the graph.
+/// On blocks with all neighbours (`Fanouts::all`), the results of the seeds equal those on the whole graph, including
+/// dropout, because degrees and random numbers are those of the whole graph.
 pub trait LayerViews {
     /// The view of a layer.
     type View: GraphView + ?Sized;
 
-    /// The view of layer `layer`.
+    /// Returns the view of a layer.
     ///
     /// # Panics
-    /// There is no such layer.
+    /// There is no view for this layer.
     fn view(&self, layer: usize) -> &Self::View;
 
-    /// Number of different views among those of `layers` layers of `model`: one for all, or one for each.
+    /// Returns the number of different views for a model of `layers` layers: 1, or `layers`. Errors name `model`.
     ///
     /// # Panics
-    /// Not one block for each layer.
+    /// There is not one block per layer.
     fn count(&self, model: &str, layers: usize) -> usize;
 
-    /// Nodes of a type that the first layer reads, as numbers of the graph that was sampled; `None` if all rows that a
-    /// model has.
+    /// Returns the nodes of a type that the first layer reads, as node ids of the sampled graph. `None`: all nodes of the
+    /// view.
     fn input_nodes(&self, ntype: usize) -> Option<&[u32]>;
 
-    /// Number of nodes of a type that the first layer reads, which features must have as rows; `None` if all rows that a
-    /// model has.
+    /// Returns the number of nodes of a type that the first layer reads, which is the expected number of feature rows.
+    /// `None`: all nodes of the view.
     fn input_rows(&self, ntype: usize) -> Option<usize>;
 }
 
-/// One view under all layers: a graph, or a partition.
+/// One view for all layers: a graph or a partition.
 #[derive(Debug)]
 pub struct Whole<'a, G: ?Sized>(pub &'a G);
 
@@ -82,7 +83,8 @@ impl LayerViews for [Block] {
         let first = self.view(0);
         assert!(
             first.holds_graph(),
-            "learned rows on a batch of several machines: read them by original ids (`DistEmbedding`) and pass them as features"
+            "embeddings are not supported on a batch sampled from several ranks; read rows by original ids (`DistEmbedding`) and \
+             pass them as features"
         );
         Some(first.src_nodes(ntype))
     }
@@ -92,8 +94,8 @@ impl LayerViews for [Block] {
     }
 }
 
-/// The blocks of a batch with weights or features of their edges, for [`NodeClassifier::logits_over`]: what
-/// [`EdgeTypes`] is for a graph.
+/// The blocks of a batch with edge weights or edge features, for [`NodeClassifier::logits_over`]. [`EdgeTypes`] is the
+/// corresponding type for a graph.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -124,10 +126,10 @@ pub struct EdgeBlocks<'a> {
 }
 
 impl<'a> EdgeBlocks<'a> {
-    /// `edges` gives those of a block.
+    /// Creates views from blocks; `edges` returns the edges of a block with their weights and features.
     ///
     /// # Errors
-    /// That of `edges`.
+    /// `edges` returns an error.
     pub fn new<E>(
         blocks: &'a [Block],
         edges: impl FnMut(&'a Block) -> Result<EdgeTypes<'a>, E>,

@@ -8,10 +8,10 @@ use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_graph::{GraphError, NodeKey, Schema};
 use burn_gnn_ops::GraphView;
 
-/// Stands for the only node type of a graph, as `..` does.
+/// Key of the only node type of a graph, written as `..`.
 const ONLY: &str = "..";
 
-/// Values of some node types by name, in the order of names, which is that of every schema.
+/// Map from names of node types to values, sorted by name as the node types of every schema are.
 ///
 /// ```
 /// use burn_gnn_models::TypeMap;
@@ -28,9 +28,9 @@ pub struct TypeMap<T> {
     values: Vec<T>,
 }
 
-/// Features or results of node types by name: what layers on several types take and give.
+/// Features or results by node type: inputs and outputs of layers on several node types.
 ///
-/// A tensor alone is that of the only node type of a graph.
+/// A single tensor converts to the features of the only node type of a graph.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -48,7 +48,7 @@ impl<T> Default for TypeMap<T> {
 }
 
 impl<T> TypeMap<T> {
-    /// Sets the value of a type and returns the one before.
+    /// Sets the value of a type, and returns its previous value.
     pub fn insert(&mut self, ntype: impl Into<String>, value: T) -> Option<T> {
         let ntype = ntype.into();
         match self.names.binary_search(&ntype) {
@@ -65,12 +65,12 @@ impl<T> TypeMap<T> {
         self.names.binary_search_by(|name| name.as_str().cmp(ntype)).ok()
     }
 
-    /// The value of a type, if it has one.
+    /// Returns the value of a type, if it has one.
     pub fn get(&self, ntype: &str) -> Option<&T> {
         self.position(ntype).map(|i| &self.values[i])
     }
 
-    /// Takes the value of a type out.
+    /// Removes and returns the value of a type.
     pub fn remove(&mut self, ntype: &str) -> Option<T> {
         let i = self.position(ntype)?;
         self.names.remove(i);
@@ -86,24 +86,24 @@ impl<T> TypeMap<T> {
         self.names.is_empty()
     }
 
-    /// Names and values, in the order of names.
+    /// Iterates over names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.names.iter().map(String::as_str).zip(&self.values)
     }
 
-    /// Values, in the order of names.
+    /// Returns the values, sorted by name.
     pub fn into_values(self) -> Vec<T> {
         self.values
     }
 
-    /// Every value through `f`, which sees the name too.
+    /// Applies `f` to every name and value.
     pub fn map<U>(self, mut f: impl FnMut(&str, T) -> U) -> TypeMap<U> {
         let values =
             self.names.iter().zip(self.values).map(|(name, value)| f(name, value)).collect();
         TypeMap { names: self.names, values }
     }
 
-    /// From one entry per node type of `schema`, in its order; types with `None` are left out.
+    /// Creates a map from one entry per node type of `schema`, in its order. Types with `None` get no entry.
     pub fn from_list(schema: &Schema, values: impl IntoIterator<Item = Option<T>>) -> Self {
         schema
             .ntypes()
@@ -113,10 +113,10 @@ impl<T> TypeMap<T> {
             .collect()
     }
 
-    /// One entry per node type of `schema`, in its order: names are looked up once, then lists are indexed.
+    /// Returns one entry per node type of `schema`, in its order, so that callers look up names once and then index.
     ///
     /// # Errors
-    /// A type that the schema does not have.
+    /// The schema does not have a type of this map.
     pub fn into_list(self, schema: &Schema) -> Result<Vec<Option<T>>, GraphError> {
         let mut list: Vec<Option<T>> = schema.ntypes().iter().map(|_| None).collect();
         for (name, value) in self {
@@ -170,7 +170,7 @@ impl From<Tensor<2>> for NodeTensors {
 }
 
 /// # Panics
-/// There is no such entry; the message names those that there are.
+/// There is no entry of this name. The message lists the names.
 impl<T> Index<&str> for TypeMap<T> {
     type Output = T;
     #[track_caller]
@@ -182,13 +182,14 @@ impl<T> Index<&str> for TypeMap<T> {
     }
 }
 
-/// An entry per node type of the graph that a layer or model was called on.
+/// Converts a map to one entry per node type of the graph that a layer or model runs on.
 #[track_caller]
 pub(crate) fn list_of<T>(call: &str, schema: &Schema, x: TypeMap<T>) -> Vec<Option<T>> {
     x.into_list(schema).map_err(|e| format!("{call}: {e}")).or_panic()
 }
 
-/// One tensor per node type of a view, of the feature size that a layer reads of the type with that number.
+/// Converts features to one tensor per node type of a view, and checks that none is missing and that feature sizes are
+/// `size(node type)`.
 #[track_caller]
 pub(crate) fn of_all_types(
     call: &str,
@@ -202,7 +203,7 @@ pub(crate) fn of_all_types(
         let ntype = &schema.ntypes()[t];
         let Some(x) = x else {
             return Err(format!(
-                "{call}: no features of node type `{ntype}`; give those of every node type"
+                "{call}: no features of node type `{ntype}`; pass those of every node type"
             ));
         };
         match (size(t), x.dims()) {
@@ -215,20 +216,20 @@ pub(crate) fn of_all_types(
     list.into_iter().enumerate().map(given).collect::<Result<_, _>>().or_panic()
 }
 
-/// As [`of_all_types`]; types that are left out have no columns.
+/// Converts features to one tensor per node type of a view. Types without features get a tensor without columns.
 #[track_caller]
 pub(crate) fn of_read_types(call: &str, g: &dyn GraphView, x: NodeTensors) -> Vec<Tensor<2>> {
     let list = list_of(call, g.schema(), x);
     let first = list.iter().flatten().next().map(|x| (x.device(), x.dtype()));
     let Some((device, dtype)) = first else {
-        panic!("{call}: no features; give those of the node types that layers read")
+        panic!("{call}: no features; pass those of the node types that layers read")
     };
     let inputs = |t: usize| g.original_ids(t).map_or_else(|| g.num_dst(t), |ids| ids.len());
     let none = |t: usize| Tensor::zeros([inputs(t), 0], (&device, dtype));
     list.into_iter().enumerate().map(|(t, x)| x.unwrap_or_else(|| none(t))).collect()
 }
 
-/// Features of the one node type that a model reads.
+/// Returns the features of the node type that a model reads.
 #[track_caller]
 pub(crate) fn features_of(
     model: &str,

@@ -8,12 +8,12 @@ use burn_gnn_ops::{Activation, GraphView};
 use crate::error::ModelError;
 use crate::layers::convolution::gcn_conv::{DegreeNorm, GcnConv, GcnConvConfig};
 use crate::layers::layer_views::LayerViews;
-use crate::networks::homogeneous::{LayerEpilogue, layer_sizes, one_type_model};
-use crate::params::autodiff::beside;
+use crate::networks::homogeneous::{LayerEpilogue, homogeneous_model, layer_sizes};
+use crate::params::autodiff::to_device_of;
 use crate::params::init::panicking_init;
-use crate::pretrained::{
-    Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
-};
+use crate::pretrained::buffers::Buffer;
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained, buffers_of_layers, in_layers};
 
 /// Describes a [`Gcn`].
 #[derive(Config, Debug)]
@@ -28,7 +28,7 @@ pub struct GcnConfig {
     /// Number of layers.
     #[config(default = 2)]
     pub num_layers: usize,
-    /// Dropout before every layer.
+    /// Dropout probability before every layer.
     #[config(default = 0.5)]
     pub dropout: f64,
     /// Normalisation by degree.
@@ -36,7 +36,7 @@ pub struct GcnConfig {
     pub norm: DegreeNorm,
 }
 
-/// `layers` graph convolutions with ReLU and dropout between them (Kipf and Welling, ICLR 2017).
+/// Node classifier of [`GcnConv`] layers with ReLU and dropout between them (Kipf and Welling, ICLR 2017).
 ///
 /// ```
 /// use burn::module::Module;
@@ -62,10 +62,10 @@ pub struct Gcn {
 }
 
 impl GcnConfig {
-    /// Weights by Glorot's rule.
+    /// Initializes a model, weights by Glorot.
     ///
     /// # Errors
-    /// A size of 0, or dropout outside `0.0..1.0`.
+    /// A size is 0, or `dropout` is not in `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Gcn, ModelError> {
         let sizes = [self.d_input, self.hidden, self.num_classes];
         let layers = layer_sizes(sizes, self.num_layers, self.dropout)?
@@ -80,12 +80,12 @@ impl GcnConfig {
 panicking_init!(GcnConfig => Gcn);
 
 impl Gcn {
-    /// Layer `i` on view `i`.
+    /// Computes logits: layer `i` runs on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         views.count("gcn", self.layers.len());
         let x = match &self.layers[0].weight {
-            Some(w) => beside(x, &w.val()),
+            Some(w) => to_device_of(x, &w.val()),
             None => x,
         };
         self.epilogue.layers(&self.layers, views, self.epilogue.input(views.view(0), x))
@@ -100,11 +100,10 @@ impl Gcn {
     }
 }
 
-one_type_model!(Gcn, "gcn");
+homogeneous_model!(Gcn, "gcn");
 
 impl Pretrained for Gcn {
-    /// PyG's `GCN`, which on directed graphs takes [`DegreeNorm::BothIn`], and of DGL a model with its layers in a list
-    /// `layers`.
+    /// PyG's `GCN` (set [`DegreeNorm::BothIn`] on directed graphs), and DGL models with a list `layers`.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         in_layers(&self.layers, from, path)
     }

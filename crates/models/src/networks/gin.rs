@@ -13,11 +13,11 @@ use crate::layers::conv::Conv;
 use crate::layers::convolution::gin_conv::{GinConv, GinConvConfig};
 use crate::layers::dense::mlp::{apply, normalised};
 use crate::layers::layer_views::LayerViews;
-use crate::networks::homogeneous::{layer_sizes, one_type_model};
+use crate::networks::homogeneous::{homogeneous_model, layer_sizes};
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{
-    Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
-};
+use crate::pretrained::buffers::Buffer;
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained, buffers_of_layers, in_layers};
 
 /// Describes a [`Gin`].
 #[derive(Config, Debug)]
@@ -26,7 +26,7 @@ pub struct GinConfig {
     pub d_input: usize,
     /// Number of classes.
     pub num_classes: usize,
-    /// Hidden size, between layers and inside their perceptrons.
+    /// Hidden size, of layers and of the perceptrons inside them.
     #[config(default = 64)]
     pub hidden: usize,
     /// Number of layers.
@@ -35,28 +35,30 @@ pub struct GinConfig {
     /// Whether ε is learned.
     #[config(default = true)]
     pub learn_eps: bool,
-    /// Whether logits are read from the features of every layer, as in the paper; otherwise the last layer gives them,
-    /// as in PyTorch Geometric.
+    /// Whether logits are a sum of linear readouts of the input and of every layer, as in the paper. Otherwise the last
+    /// layer computes them, as in PyTorch Geometric.
     #[config(default = true)]
     pub heads: bool,
-    /// Whether the output of every layer is normalised over the nodes (or batch) before ReLU, as in the paper.
+    /// Whether batch normalisation is applied to the output of every layer before ReLU.
     #[config(default = false)]
     pub batch_norm: bool,
-    /// Dropout of the logits of nodes.
+    /// Dropout probability of the logits of nodes.
     #[config(default = 0.5)]
     pub dropout: f64,
 }
 
-/// `layers` isomorphism convolutions with perceptrons of two layers; logits are read from the output of every layer,
-/// `Σ_k readout(hᵏ) W_k + b_k`, with dropout of each term's logits. Without `heads` the last layer gives the logits
-/// (their sum over a graph), and dropout stands between layers.
+/// Classifier of nodes or graphs of [`GinConv`] layers with perceptrons of two layers.
 ///
-/// # Departures from the paper
-/// Batch normalisation is asked for (`batch_norm`), and then behind each layer, not inside its perceptron. Its means
-/// and variances in training are those of the rows that a view computes: a partition normalises by its own nodes and a
-/// block by those of its batch, so that training on them is not training on the whole graph. Where the module does not
+/// Logits are `Σ_k readout(hᵏ) W_k + b_k` over the input and the outputs of all layers, with dropout of the logits of each
+/// term. Without `heads`, the last layer computes the logits (their sum over a graph), and dropout precedes every layer
+/// but the first.
+///
+/// # Differences from the paper
+/// Batch normalisation is optional (`batch_norm`) and follows each layer instead of being inside its perceptron. In
+/// training its statistics are those of the rows that a view computes: a partition normalises by its own nodes and a
+/// block by those of its batch, so training on them differs from training on the whole graph. A module that does not
 /// train ([`valid`](Module::valid), [`freeze`](Module::freeze), [`evaluate`](crate::evaluate), [`infer`](crate::infer))
-/// it takes the running ones, which are the same on every view.
+/// uses running statistics, which are the same on every view.
 ///
 /// # Paper
 /// Xu, Hu, Leskovec, Jegelka, ICLR 2019.
@@ -79,9 +81,9 @@ pub struct GinConfig {
 pub struct Gin {
     /// The layers, input first.
     pub layers: Vec<GinConv>,
-    /// One per layer behind which ReLU stands, or none.
+    /// With `batch_norm`, one per layer that ReLU follows.
     pub norms: Vec<BatchNorm>,
-    /// Logits from the input and from each layer, or none.
+    /// With `heads`, readouts of the input and of each layer.
     pub heads: Vec<Linear>,
     #[module(skip)]
     dropout: f64,
@@ -89,10 +91,10 @@ pub struct Gin {
 }
 
 impl GinConfig {
-    /// Weights by Glorot's rule.
+    /// Initializes a model, weights by Glorot.
     ///
     /// # Errors
-    /// A size of 0, or dropout outside `0.0..1.0`.
+    /// A size is 0, or `dropout` is not in `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Gin, ModelError> {
         let sizes = [self.d_input, self.hidden, self.num_classes];
         let sizes = layer_sizes(sizes, self.num_layers, self.dropout)?;
@@ -118,7 +120,7 @@ impl GinConfig {
 panicking_init!(GinConfig => Gin);
 
 impl Gin {
-    /// Layer `i` on view `i`.
+    /// Computes logits: layer `i` runs on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         let layers = self.layers.len();
@@ -136,23 +138,24 @@ impl Gin {
         }
         let last = views.view(layers - 1);
         let (ntype, _) = last.schema().endpoints(0);
-        let term = |k: usize, own: Tensor<2>| {
-            let y = apply(&self.heads[k], own);
+        let term = |k: usize, dst: Tensor<2>| {
+            let y = apply(&self.heads[k], dst);
             match self.key.at(k).of_outputs(&last, ntype, self.dropout, &y) {
                 Some(RowDropout { prob, stream, ids }) => dropout(y, prob, stream, ids),
                 None => y,
             }
         };
-        let (x, own) = last.with_dst_rows(ntype, x);
-        let (_, logits) = (0..layers).fold((x, term(0, own)), |(x, logits), i| {
-            let (h, own) = last.with_dst_rows(ntype, self.state(i, views.view(i), x));
-            (h, logits + term(i + 1, own))
+        let (x, dst) = last.with_dst_rows(ntype, x);
+        let (_, logits) = (0..layers).fold((x, term(0, dst)), |(x, logits), i| {
+            let (h, dst) = last.with_dst_rows(ntype, self.state(i, views.view(i), x));
+            (h, logits + term(i + 1, dst))
         });
         logits
     }
 
-    /// Logits of the graphs of a batch, `[graphs, num_classes]`; `graphs` are the rows of each. Rows of a graph are
-    /// summed. No dropout: graphs have no original ids to key it by.
+    /// Computes logits of the graphs of a batch, `[graphs, num_classes]`, by a sum over the nodes of each graph. `graphs`
+    /// contains the rows of each graph. There is no dropout, because it is keyed by original ids, which graphs do not
+    /// have.
     pub fn forward_graphs<G: GraphView + ?Sized>(
         &self,
         g: &G,
@@ -171,10 +174,10 @@ impl Gin {
             states.push(self.state(i, g, states[i].clone()));
         }
         let logits = states.into_iter().enumerate().map(term).reduce(|a, b| a + b);
-        logits.unwrap_or_else(|| unreachable!("the input has a head"))
+        logits.unwrap_or_else(|| unreachable!("`states` contains the input"))
     }
 
-    /// Output of layer `i`; without ReLU where they are the logits.
+    /// Computes the output of layer `i`, without ReLU if it is the logits.
     fn state<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
         let h = self.layers[i].forward(&g, x);
         if self.heads.is_empty() && i + 1 == self.layers.len() {
@@ -186,19 +189,19 @@ impl Gin {
         })
     }
 
-    /// Layer `i`; rows between layers are those of the layer and, with `heads`, beside them the
-    /// logits read so far.
+    /// Runs layer `i` for layer-wise inference. With `heads`, rows between layers are the output of a layer concatenated
+    /// with the sum of the readouts so far.
     fn layer<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
         if self.heads.is_empty() {
             return self.state(i, g, x);
         }
         let width = self.heads[i].weight.val().dims()[0];
         let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h);
-        let own = g.dst_rows(g.schema().endpoints(0).1, x.clone());
+        let dst = g.dst_rows(g.schema().endpoints(0).1, x.clone());
         let columns = x.dims()[1];
         let (h, logits) = match i {
-            0 => (x, read(0, own)),
-            _ => (x.slice_dim(1, 0..width), own.slice_dim(1, width..columns)),
+            0 => (x, read(0, dst)),
+            _ => (x.slice_dim(1, 0..width), dst.slice_dim(1, width..columns)),
         };
         let h = self.state(i, g, h);
         let logits = logits + read(i + 1, h.clone());
@@ -206,23 +209,25 @@ impl Gin {
     }
 
     fn d_input(&self) -> usize {
-        let first =
-            self.layers[0].nn.as_ref().unwrap_or_else(|| unreachable!("made with a perceptron"));
+        let first = self.layers[0]
+            .nn
+            .as_ref()
+            .unwrap_or_else(|| unreachable!("`try_init` creates a perceptron"));
         first.layers[0].weight.val().dims()[0]
     }
 }
 
-one_type_model!(
+homogeneous_model!(
     Gin,
     "gin",
-    "Batch normalisation in training takes the means of the batch, as the type says."
+    "In training, batch normalisation uses the statistics of the batch."
 );
 
 impl Pretrained for Gin {
-    /// PyG's `GIN` without norms and jumping knowledge (take no `heads`, and `learn_eps` only for `train_eps`), and of
-    /// DGL a model with lists `layers`, `norms` and `heads`.
+    /// PyG's `GIN` without norms and jumping knowledge (set `heads` to false, and `learn_eps` to its `train_eps`), and DGL
+    /// models with lists `layers`, `norms` and `heads`.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        // `MLP` keeps its layers in a list.
+        // PyG's `MLP` has a list `lins`.
         if let (Framework::Pyg, ["layers", i, "nn", "layers", k, field]) =
             (from, &path.split('.').collect::<Vec<_>>()[..])
         {

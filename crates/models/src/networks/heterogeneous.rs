@@ -1,14 +1,17 @@
-//! States what models of several node types have in common.
+//! Code shared by the models for heterogeneous graphs.
 
-/// A model of several node types, with `embedding`, `net.projections` and `projected`: its `try_init` takes a view and
-/// inputs by type, its `over` runs all layers, and its `classes` makes logits of their result.
-macro_rules! several_types_model {
+/// Implements the public methods and `NodeClassifier` of a model for heterogeneous graphs.
+///
+/// The model has the fields `embedding`, `net.projections` and `projected`, and the methods `over`, which runs all layers,
+/// and `classes`, which computes logits from the output of the last layer. `try_init` of its config takes a view and an
+/// input per node type.
+macro_rules! heterogeneous_model {
     ($config:ident => $model:ident, $layers:ident) => {
         impl $config {
-            /// [`try_init`](Self::try_init), panicking with its message.
+            /// As [`try_init`](Self::try_init), but panics.
             ///
             /// # Panics
-            /// As [`try_init`](Self::try_init) errs.
+            /// [`try_init`](Self::try_init) returns an error.
             #[track_caller]
             pub fn init<G: burn_gnn_ops::GraphView + ?Sized>(
                 &self,
@@ -23,10 +26,11 @@ macro_rules! several_types_model {
         }
 
         impl $model {
-            /// Output of the last layer per node type; `x` holds the features of the types that have some.
+            /// Computes the output of the last layer, by node type. `x` contains the features of the node types that
+            /// have [`TypeInput::Features`](crate::TypeInput::Features).
             ///
             /// # Panics
-            /// A type with features has none in `x`, or shapes disagree with the graph.
+            /// Features of a node type are missing, or shapes differ from those of the graph.
             #[track_caller]
             pub fn forward<G: burn_gnn_ops::GraphView + ?Sized>(
                 &self,
@@ -36,12 +40,12 @@ macro_rules! several_types_model {
                 self.over(&crate::layers::layer_views::Whole(g), &x.into())
             }
 
-            /// Output for the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on
-            /// block `i`. `x` holds the features of the input nodes of the types that have some; embeddings are those
-            /// of the graph that was sampled.
+            /// Computes the output for the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), by node type: layer
+            /// `i` runs on block `i`, and `x` contains the features of the input nodes. The model must have been
+            /// initialized with the sampled graph, whose nodes the embeddings belong to.
             ///
             /// # Panics
-            /// Not one block per layer; as [`forward`](Self::forward).
+            /// There is not one block per layer; as [`forward`](Self::forward).
             #[track_caller]
             pub fn forward_blocks(
                 &self,
@@ -86,4 +90,4 @@ macro_rules! several_types_model {
     };
 }
 
-pub(crate) use several_types_model;
+pub(crate) use heterogeneous_model;

@@ -8,7 +8,7 @@ use burn_gnn_graph::Graph;
 use burn_gnn_ops::GraphView;
 
 use crate::encoders::node_embedding::NodeEmbedding;
-use crate::encoders::type_input::{Inputs, TypeInput};
+use crate::encoders::type_input::{InputProjections, TypeInput};
 use crate::error::ModelError;
 use crate::inference::Layerwise;
 use crate::layers::dense::mlp::{apply, gelu};
@@ -16,25 +16,26 @@ use crate::layers::heterogeneous::hetero_layer::HeteroLayer;
 use crate::layers::heterogeneous::hgt_conv::{HgtConv, HgtConvConfig};
 use crate::layers::layer_views::LayerViews;
 use crate::layers::type_map::{NodeTensors, TypeMap};
-use crate::networks::heterogeneous::several_types_model;
+use crate::networks::heterogeneous::heterogeneous_model;
 use crate::params::init::Init;
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// Describes an [`Hgt`].
 #[derive(Config, Debug)]
 pub struct HgtConfig {
     /// Number of classes.
     pub num_classes: usize,
-    /// Hidden size; a multiple of `num_heads`.
+    /// Hidden size, a multiple of `num_heads`.
     #[config(default = 64)]
     pub hidden: usize,
-    /// Heads of each layer.
+    /// Number of heads of each layer.
     #[config(default = 4)]
     pub num_heads: usize,
     /// Number of layers.
     #[config(default = 2)]
     pub num_layers: usize,
-    /// Dropout inside every layer.
+    /// Dropout probability inside every layer.
     #[config(default = 0.2)]
     pub dropout: f64,
     /// Whether layers apply layer normalisation.
@@ -42,7 +43,7 @@ pub struct HgtConfig {
     pub layer_norm: bool,
 }
 
-/// The parameters of an HGT that every rank holds alike.
+/// The parameters of an [`Hgt`] that are replicated on all ranks.
 #[derive(Module, Debug)]
 pub struct HgtLayers {
     /// `[d, hidden]` per node type with features.
@@ -53,10 +54,11 @@ pub struct HgtLayers {
     pub head: Linear,
 }
 
-/// HGT: features projected, or learned embeddings, GELU, transformer layers, and a linear map to the classes.
+/// Node classifier for heterogeneous graphs of [`HgtConv`] layers. The input are projected features, or learned embeddings
+/// of node types without features, with GELU; a linear layer computes the logits.
 ///
 /// # Paper
-/// Hu, Dong, Wang, Sun, WWW 2020; composed as in DGL's example.
+/// Hu, Dong, Wang, Sun, WWW 2020. The composition follows DGL's example.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -75,20 +77,21 @@ pub struct HgtLayers {
 /// ```
 #[derive(Module, Debug)]
 pub struct Hgt {
-    /// Embeddings of the node types without features; owned by ranks.
+    /// Embeddings of the node types without features. A rank has the rows of its own nodes.
     pub embedding: NodeEmbedding,
-    /// All other parameters, the same on every rank.
+    /// All other parameters, replicated on all ranks.
     pub net: HgtLayers,
     #[module(skip)]
     projected: Vec<String>,
 }
 
 impl HgtConfig {
-    /// A model for `g`, with a [`TypeInput`] by node type; types without one learn an embedding per node. On a
-    /// partition the embeddings are those of the nodes it owns; everything else is the same on every rank.
+    /// Initializes a model for `g` with a [`TypeInput`] per node type; node types without one get a learned embedding per
+    /// node. On a partition, the embeddings are those of the nodes that it owns; all other parameters are the same on
+    /// every rank.
     ///
     /// # Errors
-    /// An input of a type that `g` does not have, no layers, heads that do not divide `hidden`.
+    /// `inputs` has an entry for an unknown node type, a size is 0, or `num_heads` does not divide `hidden`.
     pub fn try_init<G: GraphView + ?Sized>(
         &self,
         g: &G,
@@ -103,8 +106,8 @@ impl HgtConfig {
         ];
         ModelError::check_sizes(&sizes, self.dropout)?;
         ModelError::check_divides(("num_heads", self.num_heads), ("hidden", self.hidden))?;
-        let Inputs { projections, projected, embedded } =
-            Inputs::new(g, inputs.into(), self.hidden, device)?;
+        let InputProjections { projections, projected, embedded } =
+            InputProjections::new(g, inputs.into(), self.hidden, device)?;
         let conv = |_| {
             HgtConvConfig::from_graph(g, self.hidden, self.hidden / self.num_heads, self.num_heads)
                 .with_dropout(self.dropout)
@@ -126,7 +129,7 @@ impl Hgt {
         apply(&self.net.head, h)
     }
 
-    /// Layer `i` on view `i`.
+    /// Computes the output of the last layer: layer `i` runs on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors) -> NodeTensors {
         views.count("hgt", self.net.convs.len());
@@ -135,7 +138,7 @@ impl Hgt {
     }
 }
 
-/// The first layer is the projection of features.
+/// Layer 0 is the projection of features.
 impl Layerwise for Hgt {
     fn num_layers(&self) -> usize {
         self.net.convs.len() + 1
@@ -158,12 +161,12 @@ impl Layerwise for Hgt {
     }
 }
 
-several_types_model!(HgtConfig => Hgt, HgtLayers);
+heterogeneous_model!(HgtConfig => Hgt, HgtLayers);
 
 impl Pretrained for Hgt {
-    /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features
-    /// and `embed.embeds.<node type>.weight` (`embed.…`) for embeddings, and `head`; other names are
-    /// [renamed](crate::StateDict::renamed) first.
+    /// Models with a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (PyG: `project.lins.…`) for
+    /// features, `embed.embeds.<node type>.weight` (PyG: `embed.…`) for embeddings, and `head`.
+    /// [Rename](crate::StateDict::renamed) other names first.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         self.input().param_mapping(from, path, &self.net.convs)
     }

@@ -1,4 +1,4 @@
-//! States what models of layers on one relation have in common.
+//! Code shared by the models for graphs of one node type and one edge type.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -8,7 +8,7 @@ use crate::error::ModelError;
 use crate::layers::conv::Conv;
 use crate::layers::layer_views::LayerViews;
 
-/// Feature sizes of the input and output of every layer, checked; between layers it is `hidden`.
+/// Checks the sizes of a model, and returns input and output feature size of every layer.
 pub(crate) fn layer_sizes(
     [d_input, hidden, num_classes]: [usize; 3],
     num_layers: usize,
@@ -27,7 +27,7 @@ pub(crate) fn layer_sizes(
     Ok(sizes.windows(2).map(|layer| [layer[0], layer[1]]).collect())
 }
 
-/// What follows every layer of a model but the last: an activation, and the dropout before the next layer.
+/// Activation and dropout between layers.
 #[derive(Module, Debug)]
 pub(crate) struct LayerEpilogue {
     #[module(skip)]
@@ -42,27 +42,27 @@ impl LayerEpilogue {
         Self { activation, dropout, key: DropoutKey::new(device) }
     }
 
-    /// Dropout of the input.
+    /// Applies dropout to the input.
     #[track_caller]
     pub(crate) fn input<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
         self.key.at(0).dropout(&g, g.schema().endpoints(0).0, self.dropout, x)
     }
 
-    /// Layer `i` on view `i`.
+    /// Runs all layers, layer `i` on view `i`.
     #[track_caller]
     pub(crate) fn layers<V, C>(&self, layers: &[C], views: &V, mut x: Tensor<2>) -> Tensor<2>
     where
         V: LayerViews + ?Sized,
         C: Conv,
     {
-        // A closure would hide the caller's line.
+        // `#[track_caller]` does not reach into closures.
         for i in 0..layers.len() {
             x = self.layer(layers, i, views.view(i), x);
         }
         x
     }
 
-    /// Layer `i`; with the activation, and the dropout before the next layer, unless it is the last.
+    /// Runs layer `i`, with activation and dropout unless it is the last layer.
     #[track_caller]
     pub(crate) fn layer<G, C>(&self, layers: &[C], i: usize, g: &G, x: Tensor<2>) -> Tensor<2>
     where
@@ -78,12 +78,14 @@ impl LayerEpilogue {
     }
 }
 
-/// A model of nodes of one type: its `over` runs all layers and its `layer` one, as inference does; it has `layers` and
-/// `d_input()`.
-macro_rules! one_type_model {
+/// Implements the public methods, `Layerwise` and `NodeClassifier` of a model for homogeneous graphs.
+///
+/// The model has the field `layers` and the methods `d_input`, `over`, which runs all layers, and `layer`, which runs one
+/// of them.
+macro_rules! homogeneous_model {
     ($model:ident, $name:literal $(, $on_blocks:literal)?) => {
         impl $model {
-            /// Logits of nodes, `[num_dst, num_classes]`, from `x: [num_input, d_input]`.
+            /// Computes logits of nodes, `[num_dst, num_classes]`, from features `x: [num_input, d_input]`.
             #[track_caller]
             pub fn forward<G: burn_gnn_ops::GraphView + ?Sized>(
                 &self,
@@ -93,12 +95,12 @@ macro_rules! one_type_model {
                 self.over(&crate::layers::layer_views::Whole(g), x)
             }
 
-            /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer
-            /// `i` on block `i`, `x` the features of its input nodes.
+            /// Computes logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds,
+            /// num_classes]`: layer `i` runs on block `i`, and `x` are the features of the input nodes.
             $(#[doc = $on_blocks])?
             ///
             /// # Panics
-            /// Not one block per layer.
+            /// There is not one block per layer.
             #[track_caller]
             pub fn forward_blocks(
                 &self,
@@ -152,4 +154,4 @@ macro_rules! one_type_model {
     };
 }
 
-pub(crate) use one_type_model;
+pub(crate) use homogeneous_model;

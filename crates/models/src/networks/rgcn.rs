@@ -7,7 +7,7 @@ use burn_gnn_graph::Graph;
 use burn_gnn_ops::{DropoutKey, GraphView};
 
 use crate::encoders::node_embedding::NodeEmbedding;
-use crate::encoders::type_input::{Inputs, TypeInput};
+use crate::encoders::type_input::{InputProjections, TypeInput};
 use crate::error::ModelError;
 use crate::inference::Layerwise;
 use crate::layers::heterogeneous::hetero_layer::HeteroLayer;
@@ -16,8 +16,9 @@ use crate::layers::heterogeneous::rel_graph_conv::{RelGraphConv, RelGraphConvCon
 use crate::layers::heterogeneous::rel_weights::RelWeights;
 use crate::layers::layer_views::LayerViews;
 use crate::layers::type_map::{NodeTensors, TypeMap};
-use crate::networks::heterogeneous::several_types_model;
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::networks::heterogeneous::heterogeneous_model;
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// Describes an [`Rgcn`].
 #[derive(Config, Debug)]
@@ -36,32 +37,33 @@ pub struct RgcnConfig {
     /// Whether each layer adds the self-loop term `x[v] W_0`.
     #[config(default = true)]
     pub self_loop: bool,
-    /// Whether the first layer takes one-hot node ids ([`OneHotConv`]), as in the paper, instead of a learned
-    /// embedding per node. It needs [`RelWeights::Basis`], two layers or more, and no type with features; a node
-    /// has `hidden · bases` numbers.
+    /// Whether the input of the first layer are one-hot node ids ([`OneHotConv`]), as in the paper, instead of a learned
+    /// embedding per node. Requires [`RelWeights::Basis`], at least two layers, and no type with features. Every node has
+    /// `hidden · bases` learned numbers.
     #[config(default = false)]
     pub one_hot: bool,
-    /// Dropout before every layer.
+    /// Dropout probability before every layer.
     #[config(default = 0.0)]
     pub dropout: f64,
 }
 
-/// The parameters of an R-GCN that every rank holds alike.
+/// The parameters of an [`Rgcn`] that are replicated on all ranks.
 #[derive(Module, Debug)]
 pub struct RgcnLayers {
     /// `[d, hidden]` per node type with features.
     pub projections: Vec<Param<Tensor<2>>>,
-    /// The layer of one-hot inputs, where they are asked for: before all others.
+    /// The first layer, with `one_hot`.
     pub one_hot: Option<OneHotConv>,
-    /// The layers, input first.
+    /// The other layers, input first.
     pub convs: Vec<RelGraphConv>,
 }
 
-/// R-GCN: features projected, or learned embeddings, then relational convolutions with ReLU between them.
+/// Node classifier for heterogeneous graphs of [`RelGraphConv`] layers with ReLU between them. The input are projected
+/// features, or learned embeddings of node types without features.
 ///
 /// # Paper
-/// Schlichtkrull et al., ESWC 2018. Learned embeddings (rather than one-hot inputs to the first layer, see
-/// [`RgcnConfig::one_hot`]) follow DGL's example.
+/// Schlichtkrull et al., ESWC 2018. Learned embeddings follow DGL's example; the paper uses one-hot inputs
+/// ([`RgcnConfig::one_hot`]).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -80,9 +82,9 @@ pub struct RgcnLayers {
 /// ```
 #[derive(Module, Debug)]
 pub struct Rgcn {
-    /// Embeddings of the node types without features; owned by ranks.
+    /// Embeddings of the node types without features. A rank has the rows of its own nodes.
     pub embedding: NodeEmbedding,
-    /// All other parameters, the same on every rank.
+    /// All other parameters, replicated on all ranks.
     pub net: RgcnLayers,
     #[module(skip)]
     projected: Vec<String>,
@@ -92,12 +94,13 @@ pub struct Rgcn {
 }
 
 impl RgcnConfig {
-    /// A model for `g`, with a [`TypeInput`] by node type; types without one learn an embedding per node. On a
-    /// partition the embeddings are those of the nodes it owns; everything else is the same on every rank.
+    /// Initializes a model for `g` with a [`TypeInput`] per node type; node types without one get a learned embedding per
+    /// node. On a partition, the embeddings are those of the nodes that it owns; all other parameters are the same on
+    /// every rank.
     ///
     /// # Errors
-    /// An input of a type that `g` does not have, no layers, or bad bases; one-hot inputs with features, with one layer
-    /// or without bases.
+    /// `inputs` has an entry for an unknown node type, a size is 0, bases or blocks are invalid, or `one_hot` is set with
+    /// features, with one layer or without bases.
     pub fn try_init<G: GraphView + ?Sized>(
         &self,
         g: &G,
@@ -106,8 +109,8 @@ impl RgcnConfig {
     ) -> Result<Rgcn, ModelError> {
         let schema = g.schema();
         self.check()?;
-        let Inputs { projections, projected, embedded } =
-            Inputs::new(g, inputs.into(), self.hidden, device)?;
+        let InputProjections { projections, projected, embedded } =
+            InputProjections::new(g, inputs.into(), self.hidden, device)?;
         let one_hot = self
             .one_hot
             .then(|| self.one_hot_conv(schema.etypes().len(), &projected, device))
@@ -139,11 +142,11 @@ impl RgcnConfig {
         ModelError::check_sizes(&sizes, self.dropout)
     }
 
-    /// Output size and weights of layer `i`.
+    /// Returns output feature size and weights of layer `i`.
     pub(crate) fn layer(&self, i: usize) -> (usize, RelWeights) {
         let is_last = i + 1 == self.num_layers;
         let out = if is_last { self.num_classes } else { self.hidden };
-        // Blocks must divide the classes too: the last layer has full weights otherwise, as in the paper's code.
+        // The last layer has full weights if blocks do not divide the number of classes, as in the code of the paper.
         let weights = match self.weights {
             RelWeights::BlockDiagonal(b) if is_last && b > 0 && out % b != 0 => RelWeights::Full,
             w => w,
@@ -159,7 +162,7 @@ impl RgcnConfig {
     ) -> Result<OneHotConv, ModelError> {
         if let Some(ntype) = projected.first() {
             let message =
-                "one-hot inputs have no features; take them away or set `one_hot` to false";
+                "one-hot inputs have no features; remove the features or set `one_hot` to false";
             return Err(ModelError::input(ntype, message));
         }
         let layers = self.num_layers;
@@ -170,7 +173,7 @@ impl RgcnConfig {
             }
             other => Err(ModelError::out_of_range(
                 "weights",
-                "`RelWeights::Basis` of one base or more with one-hot inputs",
+                "`RelWeights::Basis` of at least one base with one-hot inputs",
                 format!("{other:?}"),
             )),
         }
@@ -178,17 +181,17 @@ impl RgcnConfig {
 }
 
 impl Rgcn {
-    /// Layers that look at neighbours.
+    /// Number of layers that read neighbours.
     fn depth(&self) -> usize {
         self.net.convs.len() + usize::from(self.net.one_hot.is_some())
     }
 
-    /// The last layer has one output per class.
+    /// Returns the output of the last layer, which is one logit per class.
     fn classes(&self, h: Tensor<2>) -> Tensor<2> {
         h
     }
 
-    /// Layer `i` on view `i`.
+    /// Computes the output of the last layer: layer `i` runs on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors) -> NodeTensors {
         views.count("rgcn", self.depth());
@@ -211,7 +214,7 @@ impl Rgcn {
     }
 }
 
-/// The first layer is the projection of features, or that of one-hot inputs.
+/// Layer 0 is the projection of features, or the layer on one-hot inputs.
 impl Layerwise for Rgcn {
     fn num_layers(&self) -> usize {
         self.net.convs.len() + 1
@@ -232,12 +235,12 @@ impl Layerwise for Rgcn {
     }
 }
 
-several_types_model!(RgcnConfig => Rgcn, RgcnLayers);
+heterogeneous_model!(RgcnConfig => Rgcn, RgcnLayers);
 
 impl Pretrained for Rgcn {
-    /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features
-    /// and `embed.embeds.<node type>.weight` (`embed.…`) for embeddings; other names are
-    /// [renamed](crate::StateDict::renamed) first.
+    /// Models with a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (PyG: `project.lins.…`) for
+    /// features and `embed.embeds.<node type>.weight` (PyG: `embed.…`) for embeddings.
+    /// [Rename](crate::StateDict::renamed) other names first.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         self.input().param_mapping(from, path, &self.net.convs)
     }

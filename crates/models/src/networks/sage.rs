@@ -8,11 +8,11 @@ use burn_gnn_ops::{Activation, GraphView};
 use crate::error::ModelError;
 use crate::layers::convolution::sage_conv::{SageAggregator, SageConv, SageConvConfig};
 use crate::layers::layer_views::LayerViews;
-use crate::networks::homogeneous::{LayerEpilogue, layer_sizes, one_type_model};
+use crate::networks::homogeneous::{LayerEpilogue, homogeneous_model, layer_sizes};
 use crate::params::init::panicking_init;
-use crate::pretrained::{
-    Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
-};
+use crate::pretrained::buffers::Buffer;
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained, buffers_of_layers, in_layers};
 
 /// Describes a [`Sage`].
 #[derive(Config, Debug)]
@@ -30,12 +30,12 @@ pub struct SageConfig {
     /// How neighbours are aggregated.
     #[config(default = "SageAggregator::Mean")]
     pub aggregator: SageAggregator,
-    /// Dropout before every layer but the first.
+    /// Dropout probability before every layer but the first.
     #[config(default = 0.5)]
     pub dropout: f64,
 }
 
-/// `layers` GraphSAGE layers with ReLU and dropout between them (Hamilton, Ying, Leskovec, NeurIPS 2017).
+/// Node classifier of [`SageConv`] layers with ReLU and dropout between them (Hamilton, Ying, Leskovec, NeurIPS 2017).
 ///
 /// ```
 /// use burn::module::Module;
@@ -59,10 +59,10 @@ pub struct Sage {
 }
 
 impl SageConfig {
-    /// Weights by Glorot's rule.
+    /// Initializes a model, weights by Glorot.
     ///
     /// # Errors
-    /// A size of 0, or dropout outside `0.0..1.0`.
+    /// A size is 0, or `dropout` is not in `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Sage, ModelError> {
         let sizes = [self.d_input, self.hidden, self.num_classes];
         let layers = layer_sizes(sizes, self.num_layers, self.dropout)?
@@ -77,7 +77,7 @@ impl SageConfig {
 panicking_init!(SageConfig => Sage);
 
 impl Sage {
-    /// Layer `i` on view `i`.
+    /// Computes logits: layer `i` runs on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         views.count("sage", self.layers.len());
@@ -93,10 +93,10 @@ impl Sage {
     }
 }
 
-one_type_model!(Sage, "sage");
+homogeneous_model!(Sage, "sage");
 
 impl Pretrained for Sage {
-    /// PyG's `GraphSAGE`, and of DGL a model with its layers in a list `layers`.
+    /// PyG's `GraphSAGE`, and DGL models with a list `layers`.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         in_layers(&self.layers, from, path)
     }

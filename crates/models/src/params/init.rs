@@ -1,4 +1,4 @@
-//! Draws initial values of parameters.
+//! Initializes parameters.
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::nn::{Initializer, Linear};
@@ -7,7 +7,7 @@ use burn_gnn_ops::{Stream, glorot_uniform, next_stream, normal, uniform_rows};
 
 use crate::params::autodiff::leaf_like;
 
-/// How the weights of a layer are drawn, and where they are.
+/// Initializer and device of the weights of a layer.
 #[derive(Clone, Copy)]
 pub(crate) struct Init<'a> {
     pub(crate) initializer: &'a Initializer,
@@ -15,13 +15,13 @@ pub(crate) struct Init<'a> {
 }
 
 impl<'a> Init<'a> {
-    /// Glorot's rule.
+    /// Uniform Glorot initialization.
     pub(crate) fn glorot(device: &'a Device) -> Self {
         Self { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }
     }
 
-    /// A weight by the next stream, so that it is a function of the seed of a [`seeded`](crate::seeded) scope; `fan` is
-    /// (in, out).
+    /// Initializes a weight from the next random stream, so that in a [`seeded`](crate::seeded) scope it is a function of
+    /// the seed.
     pub(crate) fn weight<const D: usize>(
         &self,
         shape: [usize; D],
@@ -63,20 +63,20 @@ impl<'a> Init<'a> {
         Param::from_tensor(Tensor::from_data(data, self.device))
     }
 
-    /// A weight `[in, out]`.
+    /// Initializes a weight `[d_input, d_output]`.
     pub(crate) fn matrix(&self, [d_input, d_output]: [usize; 2]) -> Param<Tensor<2>> {
         self.weight([d_input, d_output], (d_input, d_output))
     }
 
-    /// A linear map; its bias is 0.
+    /// Initializes a linear layer with a bias of 0.
     pub(crate) fn linear(&self, [d_input, d_output]: [usize; 2], bias: bool) -> Linear {
         let weight = self.matrix([d_input, d_output]);
         Linear { weight, bias: bias.then(|| zeros(d_output, self.device)) }
     }
 }
 
-/// Orthonormal rows, or columns where there are fewer of them, of the shape seen as a matrix of `shape[0]` rows, times
-/// `gain`: normal numbers, orthogonalised one vector after the other (Gram and Schmidt, twice for precision).
+/// Initializes orthonormal rows (or columns, if there are fewer columns) of the matrix `[shape[0], product of the rest]`,
+/// multiplied by `gain`: normal random vectors, orthogonalised by Gram-Schmidt, twice for precision.
 fn orthogonal<const D: usize>(stream: Stream, gain: f64, shape: [usize; D]) -> TensorData {
     let (rows, cols) = (shape[0], shape[1..].iter().product::<usize>());
     let (count, length) = (rows.min(cols), rows.max(cols));
@@ -99,8 +99,8 @@ fn orthogonal<const D: usize>(stream: Stream, gain: f64, shape: [usize; D]) -> T
     TensorData::new(data, shape)
 }
 
-/// Rows keyed by original ids (`None`: row numbers), uniform in `±sqrt(6 / (total + cols))`: Glorot's rule
-/// for a one-hot input of `total` columns, of which this rank may hold some rows only.
+/// Initializes rows of an embedding, uniform in `±sqrt(6 / (total + cols))`: Glorot for a one-hot input of size `total`,
+/// of which this rank may have some rows only. Random numbers are keyed by the original ids `ids` (`None`: row numbers).
 pub(crate) fn rows(
     stream: Stream,
     ids: Option<&[u64]>,
@@ -129,20 +129,20 @@ impl ModuleMapper for Cast {
     }
 }
 
-/// The module with every float parameter in another precision. Device-wide default dtypes can be set
-/// once per process only (`Device::configure`); this works any time.
+/// Casts every float parameter of a module to another precision. The default precision of a device can be set only once
+/// per process (`Device::configure`); this function has no such limit.
 pub fn to_dtype<M: Module>(module: M, dtype: FloatDType) -> M {
     module.map(&mut Cast(dtype))
 }
 
-/// `init` of a config, which panics where its `try_init` errs.
+/// Implements `init` of a config, which panics if `try_init` returns an error.
 macro_rules! panicking_init {
     ($config:ident => $module:ident) => {
         impl $config {
-            /// [`try_init`](Self::try_init), panicking with its message.
+            /// As [`try_init`](Self::try_init), but panics.
             ///
             /// # Panics
-            /// As [`try_init`](Self::try_init) errs.
+            /// [`try_init`](Self::try_init) returns an error.
             #[track_caller]
             pub fn init(&self, device: &burn::tensor::Device) -> $module {
                 burn_gnn_graph::internal::OrPanic::or_panic(self.try_init(device))

@@ -1,4 +1,4 @@
-//! Checks and restores the ids of parameters, by which gradients and states of optimizers are kept.
+//! Checks and restores the ids of parameters, the keys of gradients and optimizer states in Burn.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use burn::tensor::{Bool, Int, Tensor};
 
 use crate::error::ModelError;
 
-/// An error where two float parameters of a module have one id, and one of them at least requires gradients.
+/// Returns an error if two float parameters of a module have the same id and at least one of them requires gradients.
 ///
-/// Burn keeps gradients and states of optimizers by id: of two parameters with one id the first would take the gradient
-/// of the other, also where it is frozen. It happens where a module is cloned into two fields, or where two fields load
-/// one record by Burn's own `load_record`, which restores ids ([`load_weights`](crate::load_weights) does not).
-/// [`train`](crate::train) and the gradient sums of ranks check it; a custom loop calls this once, before its first
-/// step.
+/// Burn stores gradients and optimizer states by id. If two parameters have the same id, the first one gets the gradient
+/// of the other, even if it is frozen. This happens if a module is cloned into two fields, or if two fields load one
+/// record by Burn's `load_record`, which restores ids ([`load_weights`](crate::load_weights) does not).
+/// [`train`](crate::train) and the gradient sums over ranks call this function. Call it in a custom training loop once,
+/// before the first step.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -26,11 +26,11 @@ use crate::error::ModelError;
 /// ```
 ///
 /// # Errors
-/// [`ModelError::SharedParamId`] with the paths of both.
+/// [`ModelError::SharedParamId`] with the paths of both parameters.
 pub fn check_param_ids<M: Module>(module: &M) -> Result<(), ModelError> {
     let mut check = Check::default();
     module.visit(&mut check);
-    match check.clash {
+    match check.duplicate {
         Some((first, second)) => Err(ModelError::SharedParamId { first, second }),
         None => Ok(()),
     }
@@ -46,7 +46,7 @@ impl Path {
     }
 }
 
-/// `enter_module` and `exit_module` of a visitor or mapper with a `path`.
+/// Implements `enter_module` and `exit_module` of a visitor or mapper with the field `path`.
 macro_rules! walk_path {
     () => {
         fn enter_module(&mut self, name: &str, _: &str) {
@@ -63,7 +63,7 @@ struct Check {
     path: Path,
     /// Path of each id, and whether it requires gradients.
     seen: HashMap<ParamId, (String, bool)>,
-    clash: Option<(String, String)>,
+    duplicate: Option<(String, String)>,
 }
 
 impl ModuleVisitor for Check {
@@ -71,16 +71,16 @@ impl ModuleVisitor for Check {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let (path, trains) = (self.path.text(), param.val().is_require_grad());
         if let Some((first, other)) = self.seen.get(&param.id) {
-            // Buffers, such as running means, have neither gradients nor states.
-            if (trains || *other) && self.clash.is_none() {
-                self.clash = Some((first.clone(), path.clone()));
+            // Buffers such as running means have no gradients and no optimizer state.
+            if (trains || *other) && self.duplicate.is_none() {
+                self.duplicate = Some((first.clone(), path.clone()));
             }
         }
         self.seen.entry(param.id).or_insert((path, trains));
     }
 }
 
-/// Ids of the parameters of a module by path.
+/// The ids of the parameters of a module, by path.
 pub(crate) struct ParamIds {
     path: Path,
     ids: HashMap<String, ParamId>,
@@ -93,16 +93,16 @@ impl ParamIds {
         ids
     }
 
-    /// The module with these ids; a parameter that had none gets a new one.
+    /// Sets these ids in a module. A parameter whose path has no id gets a new one.
     pub(crate) fn restore<M: Module>(mut self, module: M) -> M {
         module.map(&mut self)
     }
 
-    fn keep(&mut self, id: ParamId) {
+    fn record(&mut self, id: ParamId) {
         self.ids.insert(self.path.text(), id);
     }
 
-    fn kept(&self) -> ParamId {
+    fn recorded(&self) -> ParamId {
         self.ids.get(&self.path.text()).copied().unwrap_or_default()
     }
 }
@@ -110,34 +110,34 @@ impl ParamIds {
 impl ModuleVisitor for ParamIds {
     walk_path!();
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        self.keep(param.id);
+        self.record(param.id);
     }
     fn visit_int<const D: usize>(&mut self, param: &Param<Tensor<D, Int>>) {
-        self.keep(param.id);
+        self.record(param.id);
     }
     fn visit_bool<const D: usize>(&mut self, param: &Param<Tensor<D, Bool>>) {
-        self.keep(param.id);
+        self.record(param.id);
     }
 }
 
 impl ModuleMapper for ParamIds {
     walk_path!();
     fn map_float<const D: usize>(&mut self, mut param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        param.id = self.kept();
+        param.id = self.recorded();
         param
     }
     fn map_int<const D: usize>(
         &mut self,
         mut param: Param<Tensor<D, Int>>,
     ) -> Param<Tensor<D, Int>> {
-        param.id = self.kept();
+        param.id = self.recorded();
         param
     }
     fn map_bool<const D: usize>(
         &mut self,
         mut param: Param<Tensor<D, Bool>>,
     ) -> Param<Tensor<D, Bool>> {
-        param.id = self.kept();
+        param.id = self.recorded();
         param
     }
 }

@@ -1,15 +1,31 @@
 //! Visits a module to read its parameters from a state dict, or to write them into one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use burn::module::{ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-use super::StateDict;
-use super::param_mapping::{ParamMapping, Part, Place};
+use burn_gnn_files::internal::cut;
+
 use crate::error::ModelError;
 use crate::params::autodiff::leaf_like;
+use crate::pretrained::param_mapping::{ParamMapping, Part, Place};
+
+/// Tensors of a state dict by name.
+pub(super) type NamedTensors = BTreeMap<String, Arc<TensorData>>;
+
+/// Some of many names, which come from a file.
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    const SHOWN: usize = 12;
+    let names: Vec<&String> = names.collect();
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| cut(name)).collect();
+    let more = match names.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{shown:?}{more}")
+}
 
 /// Where a walk through a module stands: field names, and the types that hold them.
 #[derive(Default)]
@@ -25,7 +41,7 @@ impl Position {
 }
 
 pub(super) struct Loader<'a> {
-    state: &'a StateDict,
+    state: &'a NamedTensors,
     names: &'a dyn Fn(&str) -> ParamMapping,
     position: Position,
     used: BTreeSet<String>,
@@ -40,7 +56,7 @@ struct Wanted<'a, const D: usize> {
 }
 
 impl<'a> Loader<'a> {
-    pub(super) fn new(state: &'a StateDict, names: &'a dyn Fn(&str) -> ParamMapping) -> Self {
+    pub(super) fn new(state: &'a NamedTensors, names: &'a dyn Fn(&str) -> ParamMapping) -> Self {
         Self { state, names, position: Position::default(), used: BTreeSet::new(), error: None }
     }
 
@@ -59,7 +75,7 @@ impl<'a> Loader<'a> {
         if mapping.part == Part::Term || mapping.places.is_empty() {
             return Ok(Tensor::zeros(wanted.shape, (wanted.device, wanted.dtype)));
         }
-        let found = mapping.places.iter().find(|p| self.state.tensors.contains_key(&p.name));
+        let found = mapping.places.iter().find(|p| self.state.contains_key(&p.name));
         let Some(place) = found else {
             return Err(self.missing(mapping.names()));
         };
@@ -123,7 +139,7 @@ impl<'a> Loader<'a> {
 
     /// The tensor `name`, which must have this shape.
     fn data(&mut self, name: &str, expected: Vec<usize>) -> Result<&'a TensorData, ModelError> {
-        let Some(data) = self.state.tensors.get(name) else {
+        let Some(data) = self.state.get(name) else {
             return Err(self.missing(format!("`{name}`")));
         };
         let actual = data.shape().to_vec();
@@ -136,15 +152,14 @@ impl<'a> Loader<'a> {
     }
 
     fn missing(&self, tensor: String) -> ModelError {
-        let (parameter, found) = (self.position.path(), self.state.names());
+        let (parameter, found) = (self.position.path(), listed(self.state.keys()));
         ModelError::WeightMissing { parameter, tensor, found }
     }
 
     /// Copies of a tensor that PyTorch saves under several names must be copies.
     fn compare(&mut self, place: &Place) -> Result<(), ModelError> {
         for copy in &place.copies {
-            let (Some(first), Some(other)) =
-                (self.state.tensors.get(&place.name), self.state.tensors.get(copy))
+            let (Some(first), Some(other)) = (self.state.get(&place.name), self.state.get(copy))
             else {
                 continue;
             };
@@ -217,7 +232,7 @@ impl ModuleMapper for Loader<'_> {
 pub(super) struct Saver<'a> {
     names: &'a dyn Fn(&str) -> ParamMapping,
     position: Position,
-    pub(super) state: StateDict,
+    pub(super) state: NamedTensors,
     /// Tensors that hold a term, to which the rest is added.
     terms: BTreeSet<String>,
 }
@@ -227,7 +242,7 @@ impl<'a> Saver<'a> {
         Self {
             names,
             position: Position::default(),
-            state: StateDict::default(),
+            state: NamedTensors::new(),
             terms: BTreeSet::new(),
         }
     }
@@ -246,7 +261,6 @@ impl<'a> Saver<'a> {
             stored.reverse();
         }
         self.state
-            .tensors
             .get(name)
             .map_or_else(|| Tensor::zeros(ours, on), |data| plain(data, stored, transposed, on))
     }
@@ -261,7 +275,7 @@ impl<'a> Saver<'a> {
             let (bytes, _, dtype) = data.into_parts();
             data = TensorData::from_bytes(bytes, shape, dtype);
         }
-        self.state.tensors.insert(name.to_owned(), Arc::new(data));
+        self.state.insert(name.to_owned(), Arc::new(data));
     }
 }
 
@@ -287,8 +301,7 @@ impl ModuleVisitor for Saver<'_> {
         match &mapping.part {
             Part::Whole | Part::Term => {
                 let term = mapping.part == Part::Term;
-                let add =
-                    self.terms.contains(name) || term && self.state.tensors.contains_key(name);
+                let add = self.terms.contains(name) || term && self.state.contains_key(name);
                 let sum = if add {
                     self.so_far(name, mapping.is_transposed(), value.dims(), &value) + value.clone()
                 } else {
@@ -336,8 +349,8 @@ impl ModuleVisitor for Saver<'_> {
             }
         }
         for copy in copies {
-            if let Some(data) = self.state.tensors.get(name).cloned() {
-                self.state.tensors.insert(copy.clone(), data);
+            if let Some(data) = self.state.get(name).cloned() {
+                self.state.insert(copy.clone(), data);
             }
         }
     }

@@ -234,14 +234,15 @@ mod tests {
 
     #[test]
     fn writers_killed_at_any_moment() {
-        let dir = killed("weights", "weights::tests::weights_to_be_killed", version);
+        let dir =
+            killed("weights", "pretrained::weight_files::tests::weights_to_be_killed", version);
         saved(dir.path(), 0).unwrap();
         assert_eq!(files(dir.path()), [dir.path().join("layer.bpk")]);
     }
 
     #[test]
     fn writers_on_a_full_disk() {
-        let test = "weights::tests::writers_on_a_full_disk";
+        let test = "pretrained::weight_files::tests::writers_on_a_full_disk";
         let Some(disk) = small_disk(test, 512) else { return };
         let write = |version| move |dir: &Path| saved(dir, version).map_err(|e| e.to_string());
         let name = |dir: &Path| if version(dir) == Some(1) { "old" } else { "new" };

@@ -404,7 +404,7 @@ fn edge_types_that_are_not_there() {
     let missing = panic_text(|| conv.forward(&g, [("a", x())]));
     assert_eq!(
         missing,
-        "rel_graph_conv: no features of node type `b`; give those of every node type"
+        "rel_graph_conv: no features of node type `b`; pass those of every node type"
     );
     assert!(panic_text(|| conv.forward(&g, [("c", x())])).contains("unknown node type"));
     let rows = panic_text(|| DropoutKey::new(d).dropout(&g.at_step(0, 0), 2, 0.5, x()));

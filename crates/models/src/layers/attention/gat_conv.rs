@@ -19,7 +19,8 @@ use crate::layers::conv::{
 use crate::layers::dense::mlp::apply;
 use crate::params::init;
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// Describes a [`GatConv`].
 #[derive(Config, Debug)]

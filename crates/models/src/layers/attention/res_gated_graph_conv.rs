@@ -11,7 +11,8 @@ use crate::layers::conv::{Conv, Endpoints, edge_features, residual};
 use crate::layers::dense::mlp::{add_bias, apply, sigmoid};
 use crate::params::init;
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// Describes a [`ResGatedGraphConv`].
 #[derive(Config, Debug)]

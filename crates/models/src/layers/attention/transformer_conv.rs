@@ -14,7 +14,9 @@ use crate::layers::attention::heads::{attention_weights, mean_heads, split};
 use crate::layers::conv::{Conv, Endpoints, edge_rows};
 use crate::layers::dense::mlp::{apply, sigmoid};
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
+use crate::pretrained::buffers::Buffer;
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// Describes a [`TransformerConv`].
 #[derive(Config, Debug)]

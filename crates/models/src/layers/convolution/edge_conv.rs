@@ -10,7 +10,8 @@ use crate::error::ModelError;
 use crate::layers::conv::{Conv, Endpoints, multiplies_first, where_reached};
 use crate::layers::dense::mlp::{Mlp, apply};
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained, indexed};
 
 /// Describes an [`EdgeConv`].
 #[derive(Config, Debug)]

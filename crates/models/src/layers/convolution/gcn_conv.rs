@@ -9,7 +9,8 @@ use burn_gnn_ops::{AggregateOptions, DegreesOf, Edges, matmul_rows, weighted_agg
 use crate::layers::conv::{Conv, Endpoints, multiplies_first};
 use crate::params::init;
 use crate::params::init::Init;
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// How a graph convolution normalises messages by degree.
 ///

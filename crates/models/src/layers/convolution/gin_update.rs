@@ -6,7 +6,9 @@ use burn::tensor::Tensor;
 use crate::error::ModelError;
 use crate::layers::dense::mlp::Mlp;
 use crate::params::init::Init;
-use crate::pretrained::{Buffer, Framework, ParamMapping, indexed};
+use crate::pretrained::buffers::Buffer;
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, indexed};
 
 /// Computes `MLP((1 + ε) · x[v] + sum[v])`.
 pub(crate) struct GinUpdate<'a> {

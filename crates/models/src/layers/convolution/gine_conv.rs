@@ -11,7 +11,9 @@ use crate::layers::conv::{Conv, Endpoints};
 use crate::layers::convolution::gin_update::{self, GinUpdate};
 use crate::layers::dense::mlp::{Mlp, apply_some};
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
+use crate::pretrained::buffers::Buffer;
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// Describes a [`GineConv`].
 #[derive(Config, Debug)]

@@ -13,7 +13,9 @@ use crate::error::ModelError;
 use crate::layers::conv::{Conv, Endpoints, edge_rows, residual, where_reached};
 use crate::layers::dense::mlp::{add_bias, apply, apply_some, normalised, root};
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
+use crate::pretrained::buffers::Buffer;
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained, indexed};
 
 /// An aggregator of [`PnaConv`].
 #[derive(Config, Debug, PartialEq, Eq, Copy)]

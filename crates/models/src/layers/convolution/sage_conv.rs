@@ -11,7 +11,8 @@ use crate::layers::dense::lstm::{LstmCell, over_neighbours};
 use crate::layers::dense::mlp::{add_bias, apply_then};
 use crate::params::init;
 use crate::params::init::Init;
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// How [`SageConv`] aggregates the neighbours of a node.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]

@@ -1,4 +1,4 @@
-//! Runs an LSTM over the neighbours of nodes, or over the layers of a model.
+//! Implements an LSTM cell, and an LSTM over the neighbours of every node.
 
 use burn::module::Module;
 use burn::nn::Linear;
@@ -8,12 +8,12 @@ use burn_gnn_ops::copy_u_sum;
 
 use crate::layers::dense::mlp::{apply, sigmoid};
 use crate::params::init::Init;
-use crate::pretrained::ParamMapping;
+use crate::pretrained::param_mapping::ParamMapping;
 
-/// One step of an LSTM (Hochreiter and Schmidhuber, 1997), with PyTorch's order of gates `i, f, g, o`:
-/// `c' = σ(f) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`.
+/// Cell of an LSTM (Hochreiter and Schmidhuber, 1997), a part of [`SageConv`](crate::SageConv) with the LSTM aggregator and
+/// of [`JumpingKnowledge`](crate::JumpingKnowledge).
 ///
-/// Part of [`SageConv`](crate::SageConv) with the LSTM aggregator and of [`JumpingKnowledge`](crate::JumpingKnowledge):
+/// `c' = σ(f) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`, with gates in PyTorch's order `i, f, g, o`.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -27,9 +27,9 @@ use crate::pretrained::ParamMapping;
 /// ```
 #[derive(Module, Debug)]
 pub struct LstmCell {
-    /// `[d_input, 4 · hidden]` and its bias.
+    /// `[d_input, 4 · hidden]` and a bias.
     pub ih: Linear,
-    /// `[hidden, 4 · hidden]` and its bias.
+    /// `[hidden, 4 · hidden]` and a bias.
     pub hh: Linear,
 }
 
@@ -39,7 +39,7 @@ impl LstmCell {
         Self { ih: linear(d_input), hh: linear(hidden) }
     }
 
-    /// Where PyTorch keeps `path` of the first layer of an LSTM.
+    /// Maps the parameter at `path` to the first layer of PyTorch's `LSTM`.
     pub(crate) fn param_mapping(prefix: &str, path: &str) -> ParamMapping {
         let (part, kind) = path.split_once('.').unwrap_or((path, ""));
         ParamMapping::same(format!("{prefix}{kind}_{part}_l0"))
@@ -50,7 +50,7 @@ impl LstmCell {
         self.hh.weight.val().dims()[0]
     }
 
-    /// States `(h, c)` after one more row each.
+    /// Computes the states `(h, c)` after one more input.
     pub(crate) fn step(
         &self,
         x: Tensor<2>,
@@ -64,37 +64,38 @@ impl LstmCell {
     }
 }
 
-/// The last state of an LSTM over the sources of every destination, edges in the order of their ids; 0 without
-/// in-edges. Step `t` runs for all destinations with more than `t` edges at once. The cell's states have the feature
-/// size of `x`.
+/// Runs an LSTM over the sources of every destination, in the order of edge ids, and returns the last hidden state; 0
+/// without in-edges.
+///
+/// Destinations are sorted by descending degree, so that those with more than `t` edges are the first ones at step `t`,
+/// and one call of the cell processes all of them.
 pub(crate) fn over_neighbours(cell: &LstmCell, relation: &Relation, x: Tensor<2>) -> Tensor<2> {
     let (csc, device, dtype) = (relation.csc(), x.device(), x.dtype());
     let plain = device.without_autodiff();
     let degree = |v: usize| csc.row(v).len();
-    // By falling degree: the destinations that go on are the first ones, at every step.
     let mut order: Vec<usize> = (0..relation.num_dst()).filter(|&v| degree(v) > 0).collect();
     order.sort_by_key(|&v| std::cmp::Reverse(degree(v)));
     if order.is_empty() {
-        // Zeros that depend on `x`: ranks without edges must not lose the way to an exchange.
+        // Zeros that depend on `x`: a rank without edges must take part in the halo exchange of backward.
         return copy_u_sum(relation, x);
     }
     let zeros = |rows| Tensor::<2>::zeros([rows, cell.hidden()], (&plain, dtype));
     let mut state = (zeros(order.len()), zeros(order.len()));
     let (mut active, mut finished) = (order.len(), vec![zeros(1)]);
     for t in 0..degree(order[0]) {
-        let going = order.partition_point(|&v| degree(v) > t);
-        if going < active {
-            finished.push(state.0.clone().slice_dim(0, going..active));
-            state = (state.0.slice_dim(0, 0..going), state.1.slice_dim(0, 0..going));
-            active = going;
+        let remaining = order.partition_point(|&v| degree(v) > t);
+        if remaining < active {
+            finished.push(state.0.clone().slice_dim(0, remaining..active));
+            state = (state.0.slice_dim(0, 0..remaining), state.1.slice_dim(0, 0..remaining));
+            active = remaining;
         }
         let sources = order[..active].iter().map(|&v| csc.indices()[csc.row(v).start + t] as usize);
         state = cell.step(x.clone().select(0, row_index(sources, &plain)), state);
     }
     finished.push(state.0);
     finished.reverse();
-    // Back to the order of destinations; the row of zeros stands last.
-    let mut place = vec![order.len(); relation.num_dst()];
-    order.iter().enumerate().for_each(|(i, &v)| place[v] = i);
-    Tensor::cat(finished, 0).select(0, row_index(place.into_iter(), &plain))
+    // Restore the order of destinations. The last row, of zeros, is for those without in-edges.
+    let mut rows = vec![order.len(); relation.num_dst()];
+    order.iter().enumerate().for_each(|(i, &v)| rows[v] = i);
+    Tensor::cat(finished, 0).select(0, row_index(rows.into_iter(), &plain))
 }

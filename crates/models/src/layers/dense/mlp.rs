@@ -1,4 +1,4 @@
-//! Implements linear layers, normalisation and multi-layer perceptrons.
+//! Implements linear layers, normalisation and multi-layer perceptrons, also for tensors without rows.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -9,12 +9,12 @@ use burn_gnn_ops::{Activation, bias_activation, matmul_rows};
 use crate::error::ModelError;
 use crate::params::init::{Init, panicking_init};
 
-/// `x W + b`, also of no rows, which Burn's own forward does not take on every backend.
+/// Computes `x W + b`. Unlike Burn's `Linear::forward`, it supports tensors without rows on every backend.
 pub(crate) fn apply(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
     apply_then(layer, x, Activation::None)
 }
 
-/// `activation(x W + b)`.
+/// Computes `activation(x W + b)`.
 pub(crate) fn apply_then(layer: &Linear, x: Tensor<2>, activation: Activation) -> Tensor<2> {
     bias_activation(
         matmul_rows(x, layer.weight.val()),
@@ -24,13 +24,13 @@ pub(crate) fn apply_then(layer: &Linear, x: Tensor<2>, activation: Activation) -
     )
 }
 
-/// `x + b` where there is a bias.
+/// Adds a bias, if there is one.
 #[track_caller]
 pub(crate) fn add_bias(x: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<2> {
     bias_activation(x, bias, Activation::None, None)
 }
 
-/// `x W + b` of a layer that may be left out.
+/// Applies a linear layer, if there is one.
 pub(crate) fn apply_some(layer: Option<&Linear>, x: Tensor<2>) -> Tensor<2> {
     match layer {
         Some(layer) => apply(layer, x),
@@ -38,25 +38,25 @@ pub(crate) fn apply_some(layer: Option<&Linear>, x: Tensor<2>) -> Tensor<2> {
     }
 }
 
-/// `1 / (1 + e^-x)` in the precision of `x`; Burn's own is computed in f32 on the ndarray backend.
+/// Computes `1 / (1 + e^-x)` in the precision of `x`; Burn's sigmoid computes in f32 on the ndarray backend.
 pub(crate) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     (x * 0.5).tanh() * 0.5 + 0.5
 }
 
-/// `x Φ(x)` with Φ of the normal distribution. Burn 0.22.1 differentiates another formula than it computes (that of
-/// `tanh`) on every backend but Flex, with gradients that are off by up to 1e-3.
+/// Computes `x Φ(x)`, where Φ is the distribution function of the normal distribution. On every backend but Flex, the
+/// gradient of Burn 0.22.1 is that of the approximation by `tanh`, which differs by up to 1e-3.
 pub(crate) fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     x.clone() * ((x * std::f64::consts::FRAC_1_SQRT_2).erf() * 0.5 + 0.5)
 }
 
-/// `√(max(x, 0) + eps)` with gradient 0 where `x` is not above 0: the derivative of the root is as large as `eps` is
-/// small there, and meets the rounding errors of `x`.
+/// Computes `√(max(x, 0) + eps)`, with gradient 0 if `x` is not above 0. There the derivative would be up to `1 / 2√eps`,
+/// multiplied by rounding errors of `x`.
 pub(crate) fn root(x: Tensor<2>, eps: f64) -> Tensor<2> {
     let flat = x.clone().lower_equal_elem(0.0);
     (x.mask_fill(flat, 0.0) + eps).sqrt()
 }
 
-/// Normalisation over features where a layer has one, also of no rows.
+/// Applies layer normalisation, if there is one and there are rows.
 pub(crate) fn normalise(norm: Option<&LayerNorm>, x: Tensor<2>) -> Tensor<2> {
     match norm {
         Some(norm) if x.dims()[0] > 0 => norm.forward(x),
@@ -64,7 +64,7 @@ pub(crate) fn normalise(norm: Option<&LayerNorm>, x: Tensor<2>) -> Tensor<2> {
     }
 }
 
-/// Normalisation by the running means and variances; of no rows too.
+/// Normalises by running means and variances.
 fn running(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
     let row = |t: Tensor<1>| t.without_autodiff().cast(x.dtype()).unsqueeze::<2>();
     let (mean, variance) =
@@ -73,8 +73,8 @@ fn running(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
     (x - mean) * scale + norm.beta.val().unsqueeze()
 }
 
-/// Normalisation by the batch where the module trains: on an autodiff device, its training flag enabled (Burn's rule).
-/// By running means otherwise, and of no rows, whose mean would be 0 / 0.
+/// Applies batch normalisation: by the statistics of the batch if the module trains (on an autodiff device with the
+/// training flag set, as in Burn) and there are rows, otherwise by running means and variances.
 pub(crate) fn normalised(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
     let trains = x.dims()[0] > 0 && x.is_autodiff() && norm.training.is_enabled();
     if trains { norm.forward(x) } else { running(norm, x) }
@@ -83,7 +83,7 @@ pub(crate) fn normalised(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
 /// Describes an [`Mlp`].
 #[derive(Config, Debug)]
 pub struct MlpConfig {
-    /// Feature sizes of the input, the hidden layers and the output: one more than layers.
+    /// Feature sizes of the input, the hidden layers and the output.
     pub widths: Vec<usize>,
     /// Whether biases are added.
     #[config(default = true)]
@@ -93,7 +93,7 @@ pub struct MlpConfig {
     pub initializer: Initializer,
 }
 
-/// Linear maps with ReLU between them (none behind the last).
+/// Multi-layer perceptron: linear layers with ReLU between them.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -103,7 +103,7 @@ pub struct MlpConfig {
 /// ```
 #[derive(Module, Debug)]
 pub struct Mlp {
-    /// Input first.
+    /// The layers, input first.
     pub layers: Vec<Linear>,
 }
 
@@ -111,7 +111,7 @@ impl MlpConfig {
     /// Initializes weights by Glorot, biases with 0.
     ///
     /// # Errors
-    /// Fewer than two feature sizes.
+    /// `widths` has fewer than two entries.
     pub fn try_init(&self, device: &Device) -> Result<Mlp, ModelError> {
         Mlp::new(&self.widths, self.bias, Init { initializer: &self.initializer, device })
     }
@@ -126,7 +126,7 @@ impl Mlp {
         Ok(Self { layers: widths.windows(2).map(|w| init.linear([w[0], w[1]], bias)).collect() })
     }
 
-    /// `[rows, last feature size]` from `[rows, first feature size]`.
+    /// Computes `[rows, last of widths]` from `[rows, first of widths]`.
     #[track_caller]
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         let last = self.layers.len() - 1;
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// However small the bound is, and where rounding leaves less than 0.
+    /// The gradient is 0 for any `eps`, and for numbers that rounding has made negative.
     #[test]
     fn a_root_has_no_gradient_at_0() {
         for device in [Device::flex(), Device::ndarray()] {

@@ -17,7 +17,8 @@ use crate::layers::heterogeneous::stacked_relations::{IncomingRelations, Stacked
 use crate::layers::layer_views::{LayerViews, Whole};
 use crate::layers::type_map::{NodeTensors, list_of};
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained, indexed};
 
 /// Describes a [`GatedGraphConv`].
 #[derive(Config, Debug)]

@@ -14,7 +14,8 @@ use crate::layers::dense::mlp::apply;
 use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, LayerTypes};
 use crate::layers::type_map::{NodeTensors, TypeMap, list_of};
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed, pyg_key};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained, indexed, pyg_key};
 
 /// Describes a [`HanConv`].
 #[derive(Config, Debug)]

@@ -9,7 +9,9 @@ use burn_gnn_ops::{EdgeTypes, Reduce, div_by};
 use crate::layers::conv::{Conv, Endpoints, check_options, check_sizes};
 use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, LayerTypes, exchange};
 use crate::layers::type_map::{NodeTensors, TypeMap, of_read_types};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed, pyg_key};
+use crate::pretrained::buffers::Buffer;
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained, indexed, pyg_key};
 
 /// Describes a [`HeteroGraphConv`].
 #[derive(Config, Debug)]

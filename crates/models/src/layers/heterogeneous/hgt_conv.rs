@@ -19,7 +19,8 @@ use crate::layers::heterogeneous::stacked_relations::{
 };
 use crate::layers::type_map::NodeTensors;
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained, pyg_key};
 
 /// Describes an [`HgtConv`].
 #[derive(Config, Debug)]

@@ -20,7 +20,8 @@ use crate::layers::heterogeneous::stacked_relations::{
 use crate::layers::type_map::NodeTensors;
 use crate::params::init;
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// How [`RelGraphConv`] normalises the messages of one relation.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]

@@ -9,7 +9,8 @@ use burn_gnn_ops::{TypeIndex, gather_mm, matmul_rows};
 use crate::error::ModelError;
 use crate::layers::heterogeneous::rel_weights::RelWeights;
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// Describes a [`TypedLinear`].
 #[derive(Config, Debug)]

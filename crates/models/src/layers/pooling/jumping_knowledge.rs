@@ -10,34 +10,38 @@ use crate::error::ModelError;
 use crate::layers::dense::lstm::LstmCell;
 use crate::layers::dense::mlp::apply;
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
-/// How [`JumpingKnowledge`] joins layers.
+/// How [`JumpingKnowledge`] combines layers.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum Jumping {
-    /// Concatenated: `num_layers · d` features.
+    /// Concatenation: `num_layers · d` features.
     Cat,
-    /// Largest entry over layers.
+    /// Element-wise maximum over layers.
     Max,
-    /// A weighted sum, with weights from an LSTM that reads layers in both directions.
+    /// A weighted sum, with weights of each node computed by a bidirectional LSTM over layers.
     Lstm,
 }
 
 /// Describes a [`JumpingKnowledge`].
 #[derive(Config, Debug)]
 pub struct JumpingKnowledgeConfig {
-    /// How layers are joined.
+    /// How layers are combined.
     pub mode: Jumping,
-    /// Number of layers (for the LSTM).
+    /// Number of layers; used with [`Jumping::Lstm`].
     #[config(default = 2)]
     pub num_layers: usize,
-    /// Feature size of each layer (for the LSTM).
+    /// Feature size of each layer; used with [`Jumping::Lstm`].
     #[config(default = 1)]
     pub d: usize,
 }
 
-/// Combines the outputs `h¹ .. hᵏ` of all layers of a model: `[h¹, .., hᵏ]`, `max_l hˡ`, or `Σ_l α_l[v] hˡ[v]` with
-/// `α[v] = softmax over l of (LSTM states of layer l) · w + b`, hidden size `k · d / 2` per direction.
+/// Jumping knowledge: combines the outputs `h¹ .. hᵏ` of all layers of a model, so that every node can use the
+/// neighbourhood size that suits it.
+///
+/// The result is `[h¹, .., hᵏ]`, `max_l hˡ`, or `Σ_l α_l[v] hˡ[v]` with
+/// `α[v] = softmax over l of (LSTM states of layer l) · w + b`. The LSTM has hidden size `k · d / 2` per direction.
 ///
 /// # Shapes
 /// Every layer `[rows, d]`; the result `[rows, k · d]` for [`Jumping::Cat`], otherwise `[rows, d]`.
@@ -56,11 +60,11 @@ pub struct JumpingKnowledgeConfig {
 /// ```
 #[derive(Module, Debug)]
 pub struct JumpingKnowledge {
-    /// Forward in layers.
+    /// LSTM from the first layer to the last.
     pub lstm: Option<LstmCell>,
-    /// Backward in layers.
+    /// LSTM from the last layer to the first.
     pub lstm_reverse: Option<LstmCell>,
-    /// `[2 · states, 1]` and a bias.
+    /// `w: [2 · hidden size, 1]` and `b`.
     pub att: Option<Linear>,
     #[module(skip)]
     mode: Jumping,
@@ -70,7 +74,7 @@ impl JumpingKnowledgeConfig {
     /// Initializes weights by Glorot, biases with 0.
     ///
     /// # Errors
-    /// An LSTM without states (`num_layers · d / 2 = 0`).
+    /// The hidden size of the LSTM (`num_layers · d / 2`) is 0.
     pub fn try_init(&self, device: &Device) -> Result<JumpingKnowledge, ModelError> {
         let (is_lstm, hidden) = (self.mode == Jumping::Lstm, self.num_layers * self.d / 2);
         if is_lstm {
@@ -85,13 +89,16 @@ impl JumpingKnowledgeConfig {
 panicking_init!(JumpingKnowledgeConfig => JumpingKnowledge);
 
 impl JumpingKnowledge {
-    /// One row for all layers.
+    /// Combines the outputs of all layers.
     ///
     /// # Panics
-    /// No layers, or layers of different shapes where they are compared.
+    /// `layers` is empty, or has tensors of different shapes (with [`Jumping::Cat`]: different numbers of rows).
     #[track_caller]
     pub fn forward(&self, layers: Vec<Tensor<2>>) -> Tensor<2> {
-        assert!(!layers.is_empty(), "jumping_knowledge: give the rows of at least one layer");
+        assert!(
+            !layers.is_empty(),
+            "jumping_knowledge: `layers` is empty; pass the output of at least one layer"
+        );
         let (Some(forward), Some(backward), Some(att)) =
             (&self.lstm, &self.lstm_reverse, &self.att)
         else {
@@ -117,15 +124,17 @@ impl JumpingKnowledge {
                 })
                 .collect::<Vec<_>>()
         };
-        let there = states(forward, &mut layers.iter());
-        let mut back = states(backward, &mut layers.iter().rev());
-        back.reverse();
+        let ascending = states(forward, &mut layers.iter());
+        let mut descending = states(backward, &mut layers.iter().rev());
+        descending.reverse();
         let score = |(a, b): (Tensor<2>, Tensor<2>)| apply(att, cat_features(vec![a, b]));
-        let shares =
-            activation::softmax(cat_features(there.into_iter().zip(back).map(score).collect()), 1);
-        let weighed =
-            layers.into_iter().enumerate().map(|(l, x)| x * shares.clone().slice_dim(1, l..l + 1));
-        weighed.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("checked above"))
+        let weights = activation::softmax(
+            cat_features(ascending.into_iter().zip(descending).map(score).collect()),
+            1,
+        );
+        let weighted =
+            layers.into_iter().enumerate().map(|(l, x)| x * weights.clone().slice_dim(1, l..l + 1));
+        weighted.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("checked above"))
     }
 }
 

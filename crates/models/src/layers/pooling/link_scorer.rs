@@ -8,26 +8,27 @@ use burn_gnn_ops::matmul_rows;
 use crate::error::ModelError;
 use crate::layers::dense::mlp::root;
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
-/// The function of a [`LinkScorer`].
+/// Score function of a [`LinkScorer`].
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum LinkScore {
-    /// `Σ h · r · t` (Yang, Yih, He, Gao, Deng, ICLR 2015): the same both ways.
+    /// `Σ h · r · t` (Yang, Yih, He, Gao, Deng, ICLR 2015), which is symmetric in head and tail.
     DistMult,
-    /// `Re Σ h · r · conj(t)` (Trouillon et al., ICML 2016); the first half of the columns is real, the second
-    /// imaginary.
+    /// `Re Σ h · r · conj(t)` (Trouillon et al., ICML 2016). The first half of the columns are real parts, the second half
+    /// imaginary parts.
     ComplEx,
     /// `-Σ |h + r - t|` (Bordes et al., NeurIPS 2013).
     TransEL1,
-    /// `-sqrt(Σ (h + r - t)² + 1e-12)`; the constant keeps the gradient finite where `h + r = t`.
+    /// `-sqrt(Σ (h + r - t)² + 1e-12)`. The constant keeps the gradient finite if `h + r = t`.
     TransEL2,
 }
 
 /// Describes a [`LinkScorer`].
 #[derive(Config, Debug)]
 pub struct LinkScorerConfig {
-    /// The function.
+    /// Score function.
     pub score: LinkScore,
     /// Number of relations.
     pub num_relations: usize,
@@ -35,10 +36,11 @@ pub struct LinkScorerConfig {
     pub d: usize,
 }
 
-/// Scores of triples for link prediction, by [`LinkScore`], with one learned embedding per relation.
+/// Scores triples (head, relation, tail) for link prediction in knowledge graphs, by a [`LinkScore`] and one learned
+/// embedding per relation.
 ///
 /// # Shapes
-/// Heads and tails `[n, d]`, relations `[n]`, scores `[n]`: larger is likelier.
+/// Heads and tails `[n, d]`, relations `[n]`, scores `[n]`. A larger score means a more likely triple.
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -58,10 +60,10 @@ pub struct LinkScorer {
 }
 
 impl LinkScorerConfig {
-    /// Rows by Glorot's rule.
+    /// Initializes relation embeddings by Glorot.
     ///
     /// # Errors
-    /// No relations or columns, an odd number of columns under ComplEx.
+    /// `num_relations` or `d` is 0, or `d` is odd with [`LinkScore::ComplEx`].
     pub fn try_init(&self, device: &Device) -> Result<LinkScorer, ModelError> {
         ModelError::check_sizes(&[("num_relations", self.num_relations), ("d", self.d)], 0.0)?;
         if self.score == LinkScore::ComplEx {
@@ -75,10 +77,10 @@ impl LinkScorerConfig {
 panicking_init!(LinkScorerConfig => LinkScorer);
 
 impl LinkScorer {
-    /// Score of every triple.
+    /// Scores triples.
     ///
     /// # Panics
-    /// Shapes that differ, a relation out of range.
+    /// Shapes differ, or a relation is out of range.
     #[track_caller]
     pub fn forward(
         &self,
@@ -101,11 +103,11 @@ impl LinkScorer {
         scores.squeeze_dim(1)
     }
 
-    /// Scores of every head and relation with every tail, `[n, tails]`: to rank. One product of matrices, but
-    /// `n · tails · d` numbers under [`LinkScore::TransEL1`].
+    /// Scores every pair of head and relation with every tail, `[n, tails]`, for ranking. The cost is one matrix product;
+    /// [`LinkScore::TransEL1`] allocates `n · tails · d` numbers.
     ///
     /// # Panics
-    /// Shapes that differ, a relation out of range.
+    /// Shapes differ, or a relation is out of range.
     #[track_caller]
     pub fn against_all(
         &self,
@@ -120,8 +122,9 @@ impl LinkScorer {
         match self.score {
             LinkScore::DistMult | LinkScore::ComplEx => matmul_rows(query, tails.transpose()),
             LinkScore::TransEL1 => {
-                let far: Tensor<3> = query.unsqueeze_dim::<3>(1) - tails.unsqueeze_dim::<3>(0);
-                far.abs().sum_dim(2).squeeze_dim::<2>(2).neg()
+                let difference: Tensor<3> =
+                    query.unsqueeze_dim::<3>(1) - tails.unsqueeze_dim::<3>(0);
+                difference.abs().sum_dim(2).squeeze_dim::<2>(2).neg()
             }
             LinkScore::TransEL2 => {
                 let squares = |x: &Tensor<2>| x.clone().powi_scalar(2).sum_dim(1);
@@ -131,8 +134,8 @@ impl LinkScorer {
         }
     }
 
-    /// A relation id that no row has would be an index out of range in the backend, on some devices memory of others:
-    /// ids are read.
+    /// Validates sizes and relation ids. Ids are copied to the host, because some backends do not check the index of a
+    /// `select` and would read other memory.
     fn check(
         &self,
         heads: &Tensor<2>,
@@ -157,7 +160,7 @@ impl LinkScorer {
         }
     }
 
-    /// What tails are compared with.
+    /// Combines heads and relations to the tensor that tails are compared with.
     fn query(&self, heads: Tensor<2>, relations: Tensor<1, Int>) -> Tensor<2> {
         let r = self.relations.val().select(0, relations);
         match self.score {
@@ -177,10 +180,9 @@ impl LinkScorer {
 }
 
 impl Pretrained for LinkScorer {
-    /// PyG's `DistMult`, `TransE` (`rel_emb.weight`) and `ComplEx` (real parts there, imaginary ones in
-    /// `rel_emb_im.weight`). They keep the rows of nodes in the same model: load the scorer from
-    /// `state.without("node_emb")`; the rows themselves are `node_emb.weight`, under ComplEx beside
-    /// `node_emb_im.weight`.
+    /// PyG's `DistMult`, `TransE` (`rel_emb.weight`) and `ComplEx` (imaginary parts in `rel_emb_im.weight`). These models
+    /// contain the node embeddings too (`node_emb.weight`, and `node_emb_im.weight` for ComplEx): load the scorer from
+    /// `state.without("node_emb")`.
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         match (path, self.score) {
             ("relations", LinkScore::ComplEx) => {

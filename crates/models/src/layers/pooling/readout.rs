@@ -8,26 +8,31 @@ use burn_gnn_ops::{SegmentReduce, Segments, segment_reduce, segment_softmax};
 
 use crate::layers::dense::mlp::{apply, apply_some};
 use crate::params::init::Init;
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// Describes an [`AttentionReadout`].
 #[derive(Config, Debug)]
 pub struct AttentionReadoutConfig {
     /// Input feature size.
     pub d_input: usize,
-    /// Feature size that node features are mapped to before they are summed; none: no mapping.
+    /// Feature size that node features are projected to before the sum. `None`: no projection.
     pub d_output: Option<usize>,
 }
 
-/// One row per graph of a batch, `y[k] = Σ_(i in graph k) softmax(x w + b)[i] · (x[i] W + c)`, the softmax over the
-/// nodes of the graph. Sum, mean and maximum over graphs are [`segment_reduce`] itself.
+/// Attention readout: pools the node features of every graph of a batch to one row, by a weighted mean with learned
+/// weights.
+///
+/// `y[k] = Σ_(i in graph k) softmax(x w + b)[i] · (x[i] W + c)`, with the softmax over the nodes of the graph. For a sum,
+/// mean or maximum, use [`segment_reduce`].
 ///
 /// # Shapes
-/// `x: [rows, d_input]`, `graphs` the rows of each graph, output `[graphs, d_output]`. A graph without nodes gets 0.
+/// `x: [rows, d_input]`, `graphs` the rows of each graph, output `[graphs, d_output]`. The output of a graph without nodes
+/// is 0.
 ///
 /// # Paper
 /// Li, Tarlow, Brockschmidt, Zemel, "Gated graph sequence neural networks", ICLR 2016, equation 7 with the softmax of
-/// DGL's `GlobalAttentionPooling` in place of a sigmoid.
+/// DGL's `GlobalAttentionPooling` instead of a sigmoid.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -40,9 +45,9 @@ pub struct AttentionReadoutConfig {
 /// ```
 #[derive(Module, Debug)]
 pub struct AttentionReadout {
-    /// `[d_input, 1]` and a bias.
+    /// `w: [d_input, 1]` and `b`.
     pub gate_nn: Linear,
-    /// `[d_input, d_output]` and a bias.
+    /// `W: [d_input, d_output]` and `c`, with `d_output`.
     pub feat_nn: Option<Linear>,
 }
 
@@ -55,15 +60,15 @@ impl AttentionReadoutConfig {
 }
 
 impl AttentionReadout {
-    /// One row per graph.
+    /// Computes one row per graph.
     ///
     /// # Panics
-    /// Rows that are not those of the graphs.
+    /// `x` does not have one row per node of `graphs`.
     #[track_caller]
     pub fn forward(&self, x: Tensor<2>, graphs: &Segments) -> Tensor<2> {
-        let shares = segment_softmax(apply(&self.gate_nn, x.clone()), graphs);
+        let weights = segment_softmax(apply(&self.gate_nn, x.clone()), graphs);
         let x = apply_some(self.feat_nn.as_ref(), x);
-        segment_reduce(x * shares, graphs, SegmentReduce::Sum)
+        segment_reduce(x * weights, graphs, SegmentReduce::Sum)
     }
 }
 

@@ -12,7 +12,8 @@ use crate::layers::dense::mlp::add_bias;
 use crate::layers::propagation::edge_weight_norm::{Hop, hops_of, only_hop};
 use crate::params::init;
 use crate::params::init::Init;
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::param_mapping::ParamMapping;
+use crate::pretrained::weight_names::{Framework, Pretrained};
 
 /// Describes an [`SgConv`].
 #[derive(Config, Debug)]

@@ -613,7 +613,7 @@ fn models_of_pyg() {
     let sage = SageConfig::new(3, 2).with_hidden(4).init(&d);
     check("pyg/networks/graph_sage", sage, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
     let gat =
-        GatConfig::new(3, 2).with_d_head(2).with_num_heads(2).with_out_heads(2).with_relu(true);
+        GatConfig::new(3, 2).with_hidden(4).with_num_heads(2).with_out_heads(2).with_relu(true);
     check("pyg/networks/gat", gat.init(&d), &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
     let residual = gat.with_num_layers(3).with_residual_weight(true).init(&d);
     check("pyg/networks/gat_residual", residual, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);

@@ -50,7 +50,7 @@ fn a_model_is_its_layers_with_weights() {
         assert_close("rgcn", &values(&got["_N"]), &values(&want["_N"]), 1e-12);
 
         let f = matrix(device, "e", 8, 3);
-        let gat = GatConfig::new(4, 2).with_d_head(3).with_num_heads(2).with_d_edge(Some(3));
+        let gat = GatConfig::new(4, 2).with_hidden(6).with_num_heads(2).with_d_edge(Some(3));
         let gat = wide(gat.init(device));
         let layer = |a| g.edge_type("_E").unwrap().with_features(f.clone()).then(a);
         let h = gat.layers[0].forward(layer(Activation::Elu(1.0)), x.clone());
@@ -130,7 +130,7 @@ fn weights_and_features_go_everywhere() {
             everywhere("gcn", gcn.init(device), weight, device);
             let sage = SageConfig::new(4, 2).with_hidden(5).with_dropout(0.0);
             everywhere("sage", sage.init(device), weight, device);
-            let gat = GatConfig::new(4, 2).with_d_head(3).with_num_heads(2);
+            let gat = GatConfig::new(4, 2).with_hidden(6).with_num_heads(2);
             let gat = gat.with_dropout(0.0).with_attn_dropout(0.0);
             everywhere("gat", gat.init(device), weight, device);
             let gin = GinConfig::new(4, 2).with_hidden(5).with_num_layers(2).with_dropout(0.0);
