@@ -147,7 +147,10 @@ fn rank(
     let (g, world) =
         (DistGraph::open(&args.graph, json, comm.clone())?.with_device(device), comm.size());
     let prefetch = args.prefetch.unwrap_or(if rayon::current_num_threads() > 1 { 2 } else { 0 });
-    let sampler = DistSampler::new(&g, &args.fanouts[..])?.with_parallel(prefetch == 0)?;
+    let mut sampler = DistSampler::new(&g, &args.fanouts[..])?;
+    if prefetch > 0 {
+        sampler = sampler.with_one_thread()?;
+    }
     let (seeds, features) =
         (g.node_seeds([("_N", &train)])?, DistFeatures::new(&g).with_nodes("_N", "feat")?);
     let batch_size = args.batch * world;

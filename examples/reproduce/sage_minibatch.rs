@@ -86,8 +86,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let rows = MemoryRows::new(&data.features, data.width, RowType::F16)?;
     let all: Vec<u32> = (0..data.graph.total_nodes() as u32).collect();
     let x = rows.gather_tensor(&all, &device)?;
-    let sampler =
-        NeighborSampler::new(&data.graph, &args.fanouts[..])?.with_parallel(args.workers < 2);
+    let mut sampler = NeighborSampler::new(&data.graph, &args.fanouts[..])?;
+    if args.workers > 1 {
+        sampler = sampler.with_one_thread();
+    }
     let features = GraphFeatures::new(&data.graph, &device).with_nodes(ntype, rows)?;
     let seeds = Seeds::nodes(&data.graph, [(ntype, &data.train)])?;
     let loader = Loader::new(sampler, seeds, args.batch)?

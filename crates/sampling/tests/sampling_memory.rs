@@ -16,7 +16,7 @@ fn allocations_do_not_grow_with_nodes_and_little_stays() {
         |column| (0..2_000_000u64).map(|e| (s.uniform(e, column) * nodes as f64) as u32).collect();
     let g = Graph::homogeneous(nodes, ids(0), ids(1)).unwrap();
     g.relations()[0].csc();
-    let sampler = NeighborSampler::new(&g, [10, 5]).unwrap().with_parallel(false);
+    let sampler = NeighborSampler::new(&g, [10, 5]).unwrap().with_one_thread();
     let before = counting_allocator::live();
     let seeds: Vec<u32> = (0..8_192).collect();
     let calls = |n: usize| {

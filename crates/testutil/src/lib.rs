@@ -7,6 +7,7 @@
 
 #![deny(unsafe_code)]
 
+mod apply_if;
 mod compare;
 pub mod counting_allocator;
 pub mod damage;
@@ -25,6 +26,7 @@ mod tensors;
 mod tests;
 mod watchdog;
 
+pub use apply_if::apply_if;
 pub use compare::{
     assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences,
     panic_text,

@@ -53,7 +53,7 @@ pub(crate) struct Batches {
 
 impl Batches {
     pub(crate) fn new(args: &Args, graph: &Graph, seeds: Vec<u32>) -> Result<Self> {
-        let sampler = NeighborSampler::new(graph, &args.fanouts[..])?.with_parallel(false);
+        let sampler = NeighborSampler::new(graph, &args.fanouts[..])?.with_one_thread();
         Ok(Self { sampler, seeds, size: args.batch.max(1), seed: args.seed })
     }
     pub(crate) fn steps(&self) -> u64 {
@@ -203,7 +203,7 @@ pub(crate) fn infer(
     let (net, n, layers) = (net.valid(), args.num_nodes() as usize, net.num_layers());
     let wanted = ((n as f64 * args.infer_share.clamp(0.0, 1.0)) as usize).max(1);
     // Which nodes each layer has to compute: those wanted, and before a layer all that its nodes hear from.
-    let sampler = NeighborSampler::new(graph, [-1])?.with_parallel(false);
+    let sampler = NeighborSampler::new(graph, [-1])?.with_one_thread();
     let mut needed = vec![(0..n).map(|v| v < wanted).collect::<Vec<bool>>()];
     for _ in 1..layers {
         let mut before = needed[needed.len() - 1].clone();

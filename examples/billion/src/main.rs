@@ -180,7 +180,7 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
     let seeds_per_s = phases.run("sample", || {
         let ids = learn::seeds(args, args.sample.unwrap_or_else(|| (n / 5).min(2_000_000)));
         // A batch per thread: the numbering of new nodes, which is a third of the work, is not parallel inside of one.
-        let sampler = NeighborSampler::new(&graph, &args.fanouts[..])?.with_parallel(false);
+        let sampler = NeighborSampler::new(&graph, &args.fanouts[..])?.with_one_thread();
         let seeds = Seeds::nodes(&graph, [("_N", &ids)])?;
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let loader = Loader::new(sampler, seeds, args.batch.max(1))?

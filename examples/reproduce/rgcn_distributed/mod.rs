@@ -112,7 +112,10 @@ fn batches(
     g: &DistGraph,
     seeds: &[u64],
 ) -> Result<Loader<DistSampler, DistFeatures>> {
-    let sampler = DistSampler::new(g, &args.fanouts[..])?.with_parallel(args.prefetch == 0)?;
+    let mut sampler = DistSampler::new(g, &args.fanouts[..])?;
+    if args.prefetch > 0 {
+        sampler = sampler.with_one_thread()?;
+    }
     let seeds = g.node_seeds([(&g.ntypes()[task.target], seeds)])?;
     let mut features = DistFeatures::new(g);
     for (ntype, input) in g.ntypes().iter().zip(inputs(g)) {

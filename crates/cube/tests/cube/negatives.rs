@@ -7,6 +7,7 @@ use burn_gnn_sampling::{
     GraphFeatures, LinkExclusion, LinkSampler, Loader, MemoryRows, NegativeBy, NegativePairs,
     NegativeSampler, NeighborSampler, RowType, SampleKey, SampledBatch, Sampler, SeedKind, Seeds,
 };
+use burn_gnn_testutil::apply_if;
 
 use crate::sampling::{cube, ids, numbers_of, on_device, typed};
 use crate::support::*;
@@ -44,11 +45,10 @@ fn pairs_are_those_of_the_host() {
                     } else {
                         NegativeSampler::new(&g, etype)
                     };
-                    let sampler = sampler
-                        .unwrap()
-                        .with_strict(on(0))
-                        .with_unique(on(1))
-                        .with_batch_shared(on(2));
+                    let sampler =
+                        apply_if(!on(0), sampler.unwrap(), NegativeSampler::with_false_negatives);
+                    let sampler = apply_if(on(1), sampler, NegativeSampler::with_unique);
+                    let sampler = apply_if(on(2), sampler, NegativeSampler::with_batch_shared);
                     if on(3) { sampler.without_self_loops().unwrap() } else { sampler }
                 };
                 for k in [0, 1, 3, 90] {
@@ -83,7 +83,10 @@ fn global_pairs_are_those_of_the_host() {
         for etype in 0..g.relations().len() {
             for strict in [false, true] {
                 for count in [0, 1, 700] {
-                    let make = || NegativeSampler::new(&g, etype).unwrap().with_strict(strict);
+                    let make = || {
+                        let sampler = NegativeSampler::new(&g, etype).unwrap();
+                        apply_if(!strict, sampler, NegativeSampler::with_false_negatives)
+                    };
                     let key = SampleKey::new(4).at(0, count as u64);
                     let (want, got) = (
                         make().global(count, key).unwrap(),
@@ -157,7 +160,8 @@ fn link_batches_of_tensors() {
             .into_iter()
             .flat_map(|disjoint| exclusions.iter().map(move |e| (disjoint, e)))
         {
-            let sampler = NeighborSampler::new(&g, [3, -1]).unwrap().with_disjoint(disjoint);
+            let sampler = NeighborSampler::new(&g, [3, -1]).unwrap();
+            let sampler = apply_if(disjoint, sampler, NeighborSampler::with_disjoint);
             for (edges, k) in
                 [(vec![], 2), (vec![7u32, 90, 7, 3], 0), ((0..40).map(|i| i * 9).collect(), 2)]
             {
@@ -312,8 +316,8 @@ fn what_devices_do_not_draw() {
     let e = DeviceNegativeSampler::new(plain(), &Device::flex()).unwrap_err().to_string();
     assert!(e.starts_with("sampling on a device needs one of a GPU backend"), "{e}");
     let key = SampleKey::new(1);
-    let e = device_of(plain().with_unique(true)).global(3, key).map(|_| ()).unwrap_err();
-    assert!(e.to_string().contains("`with_unique(true)`"), "{e}");
+    let e = device_of(plain().with_unique()).global(3, key).map(|_| ()).unwrap_err();
+    assert!(e.to_string().contains("`with_unique()`"), "{e}");
     let device = device_of(plain());
     assert!(matches!(
         device.per_destination(ids(&[0]), ids(&[0]), 1, key),

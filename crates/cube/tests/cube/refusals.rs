@@ -298,7 +298,7 @@ fn types_of_device_batches() {
     let sampler = NeighborSampler::new(&g, [1]).unwrap();
     let none = || [] as [(usize, burn::tensor::Tensor<1, burn::tensor::Int>); 0];
     let key = SampleKey::new(0);
-    let batch = on_device(&sampler.clone().with_disjoint(true))
+    let batch = on_device(&sampler.clone().with_disjoint())
         .sample_tensors([(.., ids(&[0]))], none(), key)
         .unwrap();
     let (node, edge) =
@@ -326,7 +326,7 @@ fn batches_beyond_32_bits() {
     // More draws than 32 bits count; software Vulkan ends loops after 65,535 rounds.
     let n = 72_000;
     let g = Graph::homogeneous(n, (0..n as u32).collect(), (0..n as u32).collect()).unwrap();
-    let sampler = NeighborSampler::new(&g, [60_000]).unwrap().with_replacement(true).unwrap();
+    let sampler = NeighborSampler::new(&g, [60_000]).unwrap().with_replacement().unwrap();
     let cube = burn::tensor::Device::new(burn::backend::DispatchDevice::Cube(device()));
     let sampler = DeviceSampler::new(sampler, &cube).unwrap();
     let seeds: Vec<u32> = (0..n as u32).collect();

@@ -8,6 +8,7 @@ use burn_gnn_sampling::{
     Fanouts, LinkExclusion, LinkSampler, Loader, MiniBatch, NegativePairs, NeighborSampler,
     SampleKey, Seeds, Strategy,
 };
+use burn_gnn_testutil::apply_if;
 
 use crate::support::*;
 
@@ -98,10 +99,8 @@ fn uniform_batches_are_those_of_the_host() {
         ];
         for fanouts in [vec![1], vec![3, 2], vec![-1, 4], vec![70, 0, 2]] {
             for replace in [false, true] {
-                let sampler = NeighborSampler::new(&g, fanouts.clone())
-                    .unwrap()
-                    .with_replacement(replace)
-                    .unwrap();
+                let mut sampler = NeighborSampler::new(&g, fanouts.clone()).unwrap();
+                sampler = apply_if(replace, sampler, |s| s.with_replacement().unwrap());
                 let device = on_device(&sampler);
                 // Twice, so that rows of the first batch would show in the second.
                 for step in 0..2 {
@@ -203,7 +202,7 @@ fn weighted_draws_follow_weights() {
                 .unwrap()
                 .with_strategy(Strategy::Weighted)
                 .unwrap();
-            let sampler = sampler.with_replacement(replace).unwrap();
+            let sampler = apply_if(replace, sampler, |s| s.with_replacement().unwrap());
             let seeds = [("b", (0..nodes).collect::<Vec<_>>())];
             let batch = on_device(&sampler).sample(seeds.clone(), SampleKey::new(6)).unwrap();
             let relation = &batch.blocks[0].relations()[0];
@@ -313,10 +312,8 @@ fn masks_and_excluded_edges() {
             (vec![80, 2], false),
         ] {
             for masked in [false, true] {
-                let mut sampler = NeighborSampler::new(&g, fanouts.clone())
-                    .unwrap()
-                    .with_replacement(replace)
-                    .unwrap();
+                let mut sampler = NeighborSampler::new(&g, fanouts.clone()).unwrap();
+                sampler = apply_if(replace, sampler, |s| s.with_replacement().unwrap());
                 if masked {
                     sampler = sampler
                         .with_mask(0, &mask)

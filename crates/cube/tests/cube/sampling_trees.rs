@@ -4,6 +4,7 @@ use burn_gnn_graph::{EdgeOrder, Graph, GraphError, NodeOrder};
 use burn_gnn_sampling::{
     LinkSampler, Loader, MiniBatch, NegativePairs, NeighborSampler, SampleKey, Seeds, Strategy,
 };
+use burn_gnn_testutil::apply_if;
 
 use crate::sampling::{ids, numbers_of, on_device, same, typed};
 use crate::support::*;
@@ -35,11 +36,8 @@ fn disjoint_trees() {
     let barred = [("t", (0..250u32).collect::<Vec<_>>())];
     for (fanouts, replace) in [(vec![2], false), (vec![3, 2], true), (vec![-1, -1], false)] {
         let sampler = |g: &Graph| {
-            NeighborSampler::new(g, fanouts.clone())
-                .unwrap()
-                .with_replacement(replace)
-                .unwrap()
-                .with_disjoint(true)
+            let sampler = NeighborSampler::new(g, fanouts.clone()).unwrap().with_disjoint();
+            apply_if(replace, sampler, |s| s.with_replacement().unwrap())
         };
         for sampler in
             [sampler(&g), sampler(&reordered.graph).with_original_ids(&reordered).unwrap()]
@@ -106,8 +104,9 @@ fn seeds_with_times() {
             if strategy == Strategy::Latest {
                 sampler = sampler.with_times("s", &first).unwrap();
             }
-            let sampler =
-                sampler.with_strategy(strategy).unwrap().with_replacement(replace).unwrap();
+            let sampler = apply_if(replace, sampler.with_strategy(strategy).unwrap(), |s| {
+                s.with_replacement().unwrap()
+            });
             let device = on_device(&sampler);
             let (key, what) =
                 (SampleKey::new(8), format!("{fanouts:?}, {strategy:?}, replace {replace}"));
@@ -149,7 +148,7 @@ fn large_trees() {
     let (src, dst): (Vec<u32>, Vec<u32>) =
         (0..n).flat_map(|v| [(0, v), (v, 0), ((v * 7 + 1) % n, v)]).unzip();
     let g = Graph::homogeneous(n as usize, src, dst).unwrap();
-    let sampler = NeighborSampler::new(&g, [3, 40]).unwrap().with_disjoint(true);
+    let sampler = NeighborSampler::new(&g, [3, 40]).unwrap().with_disjoint();
     let (key, seeds) = (SampleKey::new(2), [("_N", (0..600u32).collect::<Vec<_>>())]);
     same_trees(
         "large",

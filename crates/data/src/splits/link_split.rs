@@ -395,7 +395,7 @@ impl RandomLinkSplit {
             return Ok(Default::default());
         }
         let (s, d) = graph.schema().endpoints(t);
-        let sampler = NegativeSampler::new(graph, t)?.with_unique(true);
+        let sampler = NegativeSampler::new(graph, t)?.with_unique();
         let sampler = if s == d { sampler.without_self_loops()? } else { sampler };
         let sampler = if is_undirected { sampler.undirected()? } else { sampler };
         let drawn = sampler.global(total, SampleKey::new(seed))?;

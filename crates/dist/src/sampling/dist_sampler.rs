@@ -75,12 +75,12 @@ impl DistSampler {
         .cut()
     }
 
-    /// Whether an edge may be drawn several times.
+    /// Samples with replacement: an edge may be drawn several times.
     ///
     /// # Errors
     /// As [`NeighborSampler::with_replacement`].
-    pub fn with_replacement(self, replace: bool) -> Result<Self, DistError> {
-        self.change(|s| s.with_replacement(replace))
+    pub fn with_replacement(self) -> Result<Self, DistError> {
+        self.change(NeighborSampler::with_replacement)
     }
     /// How edges are chosen. Weights and times that it needs come first.
     ///
@@ -127,10 +127,10 @@ impl DistSampler {
         new.out_edges[t] = Some(Arc::new(OutEdges::new(&new.graph, t, &values)?));
         Ok(new)
     }
-    /// Whether every seed gets a separate tree, with rows that it shares with no other seed. All ranks give the same.
+    /// Gives every seed a separate tree, whose rows it shares with no other seed. All ranks must call it.
     #[must_use]
-    pub fn with_disjoint(mut self, disjoint: bool) -> Self {
-        self.disjoint = disjoint;
+    pub fn with_disjoint(mut self) -> Self {
+        self.disjoint = true;
         self
     }
     /// Which edges of a type may be drawn, in a column with one value per edge, 0 or false for those that may not.
@@ -142,10 +142,10 @@ impl DistSampler {
         let mask: Vec<bool> = values.iter().map(|&v| v != 0.0).collect();
         self.change(|s| s.with_mask(t, &mask))
     }
-    /// Whether an owner samples on all threads of its pool (the default) or on the caller's only, as loaders do that
-    /// work beside training. Samples are the same.
-    pub fn with_parallel(self, parallel: bool) -> Result<Self, DistError> {
-        self.change(|s| Ok(s.with_parallel(parallel)))
+    /// Samples on the calling thread only, instead of on all threads of the pool: for loaders that prefetch while the
+    /// model trains. Samples are the same.
+    pub fn with_one_thread(self) -> Result<Self, DistError> {
+        self.change(|s| Ok(s.with_one_thread()))
     }
 
     /// The graph that is sampled.

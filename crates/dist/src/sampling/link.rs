@@ -122,7 +122,7 @@ impl DistLinkSampler {
     /// run_ranks(2, |comm| {
     ///     let g = DistGraph::from_partition(parts.part(comm.rank())?, comm)?;
     ///     let links = DistLinkSampler::new(DistSampler::new(&g, [1])?, "_E")?.with_negatives(NegativePairs::PerSource(4))?;
-    ///     let links = links.with_negative_sampler(|negatives| negatives.with_unique(true).without_self_loops())?;
+    ///     let links = links.with_negative_sampler(|negatives| negatives.with_unique().without_self_loops())?;
     ///     let share = links.sample(&[0, 3], SampleKey::new(0))?; // a node has four others that it has no edge to
     ///     assert!(share.is_strict.iter().all(|&strict| strict));
     ///     Ok::<_, DistError>(())

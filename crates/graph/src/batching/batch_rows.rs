@@ -21,10 +21,10 @@ impl TopK {
     pub fn new(k: usize) -> Self {
         Self { k, ascending: false, sort_by: None }
     }
-    /// Whether the smallest come first (DGL: `descending=False`).
+    /// Selects the smallest entries first (DGL: `descending=False`).
     #[must_use]
-    pub fn with_ascending(mut self, ascending: bool) -> Self {
-        self.ascending = ascending;
+    pub fn with_ascending(mut self) -> Self {
+        self.ascending = true;
         self
     }
     /// Chooses whole rows, by this column (DGL: `sortby`; SortPooling).
@@ -260,8 +260,7 @@ mod tests {
         /// Graphs of 0 to 5 rows with many ties, nodes and edges.
         #[test]
         fn as_by_sorting(sizes in prop::collection::vec(prop::collection::vec([-2i8..3, -2i8..3], 0..6), 1..5), k in 1usize..5, ascending in any::<bool>(), by in prop::option::of(0usize..2)) {
-            let mut top = TopK::new(k).with_ascending(ascending);
-            top.sort_by = by;
+            let top = TopK { k, ascending, sort_by: by };
             let (mut values, mut indices) = (vec![], vec![]);
             for rows in &sizes {
                 let ranked = |column: usize| {
@@ -309,7 +308,7 @@ mod tests {
             assert_eq!(numbers(top.values.clone()), [f64::NEG_INFINITY, 0.0, f64::INFINITY, 2.0]);
             let grads = top.values.sum().backward();
             assert_eq!(numbers(x.grad(&grads).unwrap()), [1.0, 0.0, 1.0, 1.0]);
-            let rising = all.topk_nodes("_N", "h", TopK::new(3).with_ascending(true)).unwrap();
+            let rising = all.topk_nodes("_N", "h", TopK::new(3).with_ascending()).unwrap();
             assert_eq!(
                 rising.indices.into_data().iter::<i64>().collect::<Vec<_>>(),
                 [0, -1, -1, 1, 2, 0]

@@ -45,10 +45,10 @@ impl PointOptions {
         self.metric = metric;
         self
     }
-    /// Whether a point is a neighbour of itself, as in DGL's `knn_graph` unless `exclude_self` is given.
+    /// Makes every point a neighbour of itself, as DGL's `knn_graph` does without `exclude_self`.
     #[must_use]
-    pub fn with_self_loops(mut self, self_loops: bool) -> Self {
-        self.self_loops = self_loops;
+    pub fn with_self_loops(mut self) -> Self {
+        self.self_loops = true;
         self
     }
     /// Sizes of several sets of points whose rows are concatenated; no edge joins two sets (DGL: `segmented_knn_graph`;
@@ -308,7 +308,8 @@ mod tests {
         ) {
             let (n, cut) = (raw.len(), cut.min(raw.len()));
             let x = points(&raw.concat().into_iter().map(f64::from).collect::<Vec<_>>(), 2);
-            let options = PointOptions::new().with_metric(metric).with_self_loops(self_loops).with_segments([cut, n - cut]);
+            let mut options = PointOptions::new().with_metric(metric).with_segments([cut, n - cut]);
+            options.self_loops = self_loops;
             let (mut nearest, mut within) = (vec![], vec![]);
             for j in 0..n {
                 let others = (0..n).filter(|&i| (i < cut) == (j < cut) && (i != j || self_loops));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::draw::layout;
 use crate::graph::Graph;
 use crate::subgraph::derive::Subgraph;
 use burn_gnn_structure::internal::{check_ids, check_len, setting};
@@ -48,20 +49,20 @@ pub enum DrawingLayout {
 /// `O(V² + E)` for each of 200 steps of [`DrawingLayout::Force`], in parallel over nodes; `O(V + E)` per row otherwise.
 #[derive(Clone, Debug)]
 pub struct Drawing<'a> {
-    graph: &'a Graph,
+    pub(super) graph: &'a Graph,
     /// Whose ids nodes and edges are called by.
-    subgraph: Option<&'a Subgraph>,
-    layout: DrawingLayout,
-    seed: u64,
-    title: String,
+    pub(super) subgraph: Option<&'a Subgraph>,
+    pub(super) layout: DrawingLayout,
+    pub(super) seed: u64,
+    pub(super) title: String,
     /// By node type.
-    groups: BTreeMap<usize, Vec<u32>>,
-    group_names: BTreeMap<usize, Vec<String>>,
-    highlighted: BTreeMap<usize, Vec<u32>>,
+    pub(super) groups: BTreeMap<usize, Vec<u32>>,
+    pub(super) group_names: BTreeMap<usize, Vec<String>>,
+    pub(super) highlighted: BTreeMap<usize, Vec<u32>>,
     /// By edge type.
-    weights: BTreeMap<usize, Vec<f32>>,
-    min_weight: Option<f32>,
-    undirected: bool,
+    pub(super) weights: BTreeMap<usize, Vec<f32>>,
+    pub(super) min_weight: Option<f32>,
+    pub(super) undirected: bool,
 }
 
 /// A line of the picture.
@@ -316,7 +317,7 @@ impl<'a> Drawing<'a> {
         is
     }
     /// Where each node stands, by global number: in the unit square, y upwards.
-    fn places(&self) -> Vec<[f64; 2]> {
+    pub(super) fn places(&self) -> Vec<[f64; 2]> {
         let (edges, highlighted) = (self.edges(), self.is_highlighted());
         match self.layout {
             DrawingLayout::Force => layout::force(highlighted.len(), &edges, self.seed),

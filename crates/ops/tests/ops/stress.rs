@@ -17,6 +17,7 @@ use burn_gnn_sampling::{
 
 use crate::families::{self, Typed};
 use crate::{f64s, numbers};
+use burn_gnn_testutil::apply_if;
 use burn_gnn_testutil::{Watchdog, graphs};
 
 const NODES: usize = 4000;
@@ -242,7 +243,7 @@ fn samplers() -> Vec<Work> {
     let sample = |name: &str, make: fn(&Graph) -> NeighborSampler| {
         [true, false].map(|parallel| {
             Work::new(format!("sampler: {name}, parallel: {parallel}"), move |f| {
-                let sampler = make(&f.graph).with_parallel(parallel);
+                let sampler = apply_if(!parallel, make(&f.graph), NeighborSampler::with_one_thread);
                 content(&sampler.sample([("_N", seeds())], SampleKey::new(4)).unwrap())
             })
         })
@@ -296,8 +297,7 @@ fn samplers() -> Vec<Work> {
         let by_degree = NegativeSampler::new(&f.graph, "_E")
             .unwrap()
             .with_distribution(NegativeBy::InDegree)
-            .unwrap()
-            .with_strict(true);
+            .unwrap();
         let pairs = by_degree.per_source(&seeds(), &seeds(), 3, SampleKey::new(3)).unwrap();
         let all =
             NegativeSampler::new(&f.graph, "_E").unwrap().global(50, SampleKey::new(3)).unwrap();
@@ -305,7 +305,7 @@ fn samplers() -> Vec<Work> {
     };
     let mut all: Vec<Work> = [
         sample("uniform", |g| NeighborSampler::new(g, [4, -1]).unwrap()),
-        sample("disjoint", |g| NeighborSampler::new(g, [4, 3]).unwrap().with_disjoint(true)),
+        sample("disjoint", |g| NeighborSampler::new(g, [4, 3]).unwrap().with_disjoint()),
         sample("by in-degree", |g| {
             NeighborSampler::new(g, [4, 3]).unwrap().with_strategy(Strategy::InDegree).unwrap()
         }),
@@ -351,7 +351,11 @@ fn loaders() -> Vec<Work> {
     let nodes = |workers: usize, parallel: bool| {
         Work::new(format!("loader of nodes, {workers} workers, parallel: {parallel}"), move |f| {
             let x: Vec<f32> = (0..NODES * 2).map(|i| i as f32).collect();
-            let sampler = NeighborSampler::new(&f.graph, [4, 3]).unwrap().with_parallel(parallel);
+            let sampler = apply_if(
+                !parallel,
+                NeighborSampler::new(&f.graph, [4, 3]).unwrap(),
+                NeighborSampler::with_one_thread,
+            );
             let features = GraphFeatures::new(&f.graph, &Device::flex());
             let features =
                 features.with_nodes("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap()).unwrap();

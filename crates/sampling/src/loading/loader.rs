@@ -111,10 +111,10 @@ impl<S: Sampler, F> Loader<S, F> {
         self.traversal = traversal;
         self
     }
-    /// Whether a last batch of fewer seeds is left out.
+    /// Leaves out the last batch of an epoch if it has fewer than `batch_size` seeds.
     #[must_use]
-    pub fn with_drop_last(mut self, drop_last: bool) -> Self {
-        self.drop_last = drop_last;
+    pub fn with_drop_last(mut self) -> Self {
+        self.drop_last = true;
         self
     }
     /// Seed of order and samples.

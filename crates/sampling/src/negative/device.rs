@@ -103,7 +103,7 @@ impl NegativeSampler {
         self.check_global(count)?;
         if self.unique {
             let expected = "global pairs that may repeat on a device, or `NegativeSampler::global` on the host";
-            return Err(setting("negatives", expected, "`with_unique(true)`"));
+            return Err(setting("negatives", expected, "`with_unique`"));
         }
         let free = self.free_pairs(None);
         let (strict, mut before) = (free.total() > 0, free.before);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::negative::adjacency::outside;
-use crate::negative::sampler::free_pairs::FreePairs;
+use crate::negative::free_pairs::FreePairs;
 use crate::negative::sampler::{NegativeBy, NegativeSampler, Negatives};
 use crate::random::generator::Draws;
 use crate::random::key::SampleKey;
@@ -60,7 +60,7 @@ impl NegativeSampler {
         self.check_global(times.len())?;
         if self.unique {
             let expected = "pairs that may repeat where seeds have times, or negatives per source";
-            return Err(setting("negatives", expected, "`with_unique(true)`"));
+            return Err(setting("negatives", expected, "`with_unique`"));
         }
         let all = self.num_pairs();
         let stream = self.global_stream(key);

@@ -1,7 +1,6 @@
 //! Samples negative pairs: nodes without an edge between them.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::negative::adjacency::{Adjacency, outside};
@@ -76,30 +75,30 @@ impl Negatives {
 /// `O(V)`. The sampler keeps the edges once more, 4 bytes each, and 8 where they have times.
 #[derive(Debug)]
 pub struct NegativeSampler {
-    name: String,
+    pub(super) name: String,
     /// The edges, reversed where sources are drawn: what is drawn are always its destinations.
-    relation: Relation,
-    of_sources: bool,
-    adjacency: Adjacency,
+    pub(super) relation: Relation,
+    pub(super) of_sources: bool,
+    pub(super) adjacency: Adjacency,
     /// Of the edges, by id, where strict negatives depend on them.
-    times: Option<Arc<[i64]>>,
+    pub(super) times: Option<Arc<[i64]>>,
     /// Whether self loops count as edges.
-    diagonal: bool,
-    by: NegativeBy,
-    weights: Option<(Vec<f32>, AliasTables)>,
-    strict: bool,
-    unique: bool,
-    shared: bool,
+    pub(super) diagonal: bool,
+    pub(super) by: NegativeBy,
+    pub(super) weights: Option<(Vec<f32>, AliasTables)>,
+    pub(super) strict: bool,
+    pub(super) unique: bool,
+    pub(super) shared: bool,
     /// Whether `u, v` and `v, u` are one pair.
-    undirected: bool,
+    pub(super) undirected: bool,
     /// Whether both endpoints are of one node type.
-    one_type: bool,
-    conditions: Vec<Condition>,
+    pub(super) one_type: bool,
+    pub(super) conditions: Vec<Condition>,
 }
 
 /// Nodes with equal values of one attribute.
 #[derive(Debug)]
-struct Condition {
+pub(super) struct Condition {
     values: Vec<i64>,
     /// Nodes by value, then by id.
     order: Vec<u32>,
@@ -219,10 +218,10 @@ impl NegativeSampler {
         Ok(self)
     }
 
-    /// Whether pairs that are edges are refused (the default) or drawn like others.
+    /// Draws pairs without regard to edges, so that some negatives may be edges (false negatives).
     #[must_use]
-    pub fn with_strict(mut self, strict: bool) -> Self {
-        self.strict = strict;
+    pub fn with_false_negatives(mut self) -> Self {
+        self.strict = false;
         self
     }
 
@@ -245,7 +244,7 @@ impl NegativeSampler {
     /// use burn_gnn_graph::Graph;
     /// use burn_gnn_sampling::{NegativeSampler, SampleKey};
     /// let path = Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3])?;
-    /// let sampler = NegativeSampler::new(&path, "_E")?.undirected()?.without_self_loops()?.with_unique(true);
+    /// let sampler = NegativeSampler::new(&path, "_E")?.undirected()?.without_self_loops()?.with_unique();
     /// let n = sampler.global(3, SampleKey::new(7))?; // all there are
     /// let mut pairs: Vec<_> = n.src.iter().zip(&n.dst).collect();
     /// pairs.sort();
@@ -276,18 +275,18 @@ impl NegativeSampler {
         self
     }
 
-    /// Whether the negatives of one positive pair (or of one call of [`global`](Self::global)) all differ.
+    /// Makes all negatives of one positive pair (or of one call of [`global`](Self::global)) different.
     #[must_use]
-    pub fn with_unique(mut self, unique: bool) -> Self {
-        self.unique = unique;
+    pub fn with_unique(mut self) -> Self {
+        self.unique = true;
         self
     }
 
-    /// Whether all positive pairs of a call get the same destinations. They are drawn without regard to edges;
-    /// [`Negatives::is_strict`] marks the pairs that have none.
+    /// Gives all positive pairs of a call the same destinations. These are drawn without regard to edges;
+    /// [`Negatives::is_strict`] is true for the pairs without an edge.
     #[must_use]
-    pub fn with_batch_shared(mut self, shared: bool) -> Self {
-        self.shared = shared;
+    pub fn with_batch_shared(mut self) -> Self {
+        self.shared = true;
         self
     }
 
@@ -403,12 +402,12 @@ impl NegativeSampler {
     }
 
     /// Draws by positive pair.
-    fn pair_stream(&self, key: SampleKey) -> Stream {
+    pub(super) fn pair_stream(&self, key: SampleKey) -> Stream {
         let purpose = if self.of_sources { "negative sources" } else { "negatives" };
         key.stream(&format!("{purpose}/{}", self.name))
     }
 
-    fn check_kind(&self, of_sources: bool) -> Result<(), GraphError> {
+    pub(super) fn check_kind(&self, of_sources: bool) -> Result<(), GraphError> {
         let name = |of_sources| {
             if of_sources {
                 "one of sources (`NegativeSampler::of_sources`)"
@@ -520,7 +519,7 @@ impl NegativeSampler {
 }
 
 impl Negatives {
-    fn push(&mut self, u: u32, v: u32, strict: bool) {
+    pub(super) fn push(&mut self, u: u32, v: u32, strict: bool) {
         self.src.push(u);
         self.dst.push(v);
         self.is_strict.push(strict);

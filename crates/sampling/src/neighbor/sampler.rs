@@ -1,17 +1,14 @@
 //! Samples neighbours over several hops.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::batch::block::Source;
-use crate::batch::mini_batch::MiniBatch;
-use crate::batch::seeds::Seeds;
 use crate::choice::edge_attributes::{EdgeAttributes, EdgeTimes};
 use crate::choice::fanout::Fanouts;
 use crate::choice::strategy::Strategy;
 use crate::neighbor::memory::Memory;
 use crate::random::alias::{AliasTables, check_weights};
-use crate::random::key::SampleKey;
-use burn_gnn_graph::internal::{check_ids, check_len, setting};
+use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph, of_etype};
 
 /// Samples, around seeds, some in-edges of every node found so far, hop after hop, and makes a [`Block`](crate::Block)
@@ -29,7 +26,7 @@ use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph,
 /// * **Candidates** are the edges that the mask allows, that are not excluded, that are before the seed's time, and
 ///   whose weight is not 0. What is no candidate is never drawn and does not make a sample smaller while others are
 ///   left. A node without candidates, such as one whose weights are all 0, gets no edge, and stays in the batch.
-/// * **Repeatable.** See [`SampleKey`].
+/// * **Repeatable.** See [`SampleKey`](crate::SampleKey).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -173,12 +170,12 @@ impl NeighborSampler {
         Ok(self)
     }
 
-    /// Whether an edge may be drawn several times.
+    /// Samples with replacement: an edge may be drawn several times.
     ///
     /// # Errors
-    /// The strategy is not one of draws ([`Strategy::TopK`], [`Strategy::Latest`], [`Strategy::Labor`]).
-    pub fn with_replacement(mut self, replace: bool) -> Result<Self, GraphError> {
-        self.replace = replace;
+    /// The strategy does not draw edges independently ([`Strategy::TopK`], [`Strategy::Latest`], [`Strategy::Labor`]).
+    pub fn with_replacement(mut self) -> Result<Self, GraphError> {
+        self.replace = true;
         self.checked()
     }
 
@@ -283,18 +280,18 @@ impl NeighborSampler {
         self.checked()
     }
 
-    /// Whether every seed gets a separate tree, with rows that it shares with no other seed.
+    /// Gives every seed a separate tree, whose rows it shares with no other seed.
     #[must_use]
-    pub fn with_disjoint(mut self, disjoint: bool) -> Self {
-        self.disjoint = disjoint;
+    pub fn with_disjoint(mut self) -> Self {
+        self.disjoint = true;
         self
     }
 
-    /// Whether a batch is made by all threads (the default) or by the caller's alone, as loaders do that make several
-    /// batches at once. Samples are the same.
+    /// Samples each batch on the calling thread only, instead of on all threads of the pool: for loaders whose workers
+    /// already make several batches in parallel. Samples are the same.
     #[must_use]
-    pub fn with_parallel(mut self, parallel: bool) -> Self {
-        self.parallel = parallel;
+    pub fn with_one_thread(mut self) -> Self {
+        self.parallel = false;
         self
     }
 

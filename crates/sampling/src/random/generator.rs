@@ -1,6 +1,6 @@
 //! Generates the random numbers of one id.
 
-use burn_gnn_structure::Stream;
+use burn_gnn_graph::Stream;
 
 /// The draws that belong to one id of a stream, one after the other.
 #[doc(hidden)]

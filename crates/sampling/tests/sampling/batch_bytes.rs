@@ -2,6 +2,7 @@
 
 use burn_gnn_graph::{EdgeOrder, Graph, GraphError, NodeOrder, Relabel, Stream};
 use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampleKey, ToBlock};
+use burn_gnn_testutil::apply_if;
 use proptest::prelude::*;
 
 use crate::common::{content, skewed, typed};
@@ -34,7 +35,9 @@ proptest! {
     #[test]
     fn what_was_written_is_read(seed: u64, disjoint: bool, replace: bool, timed: bool, hops in 1usize..4) {
         for g in [skewed(60, 400, seed), typed(40, 15, seed), Graph::homogeneous(3, vec![], vec![]).unwrap()] {
-            let mut sampler = NeighborSampler::new(&g, &vec![3; hops][..]).unwrap().with_replacement(replace).unwrap().with_disjoint(disjoint);
+            let mut sampler = NeighborSampler::new(&g, &vec![3; hops][..]).unwrap();
+            sampler = apply_if(replace, sampler, |s| s.with_replacement().unwrap());
+            sampler = apply_if(disjoint, sampler, NeighborSampler::with_disjoint);
             if timed {
                 for (t, relation) in g.relations().iter().enumerate() {
                     let times: Vec<i64> = (0..relation.num_edges() as i64).map(|e| e % 7 - 3).collect();
@@ -58,7 +61,7 @@ proptest! {
     #[test]
     fn damaged_bytes(seed: u64, flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>()), 1..4), cut in any::<prop::sample::Index>()) {
         let g = typed(40, 15, seed);
-        let sampler = NeighborSampler::new(&g, [3, 2]).unwrap().with_disjoint(true);
+        let sampler = NeighborSampler::new(&g, [3, 2]).unwrap().with_disjoint();
         let bytes = sampler.sample(seeds(&g, seed).iter().enumerate(), SampleKey::new(seed)).unwrap().to_bytes().unwrap();
         prop_assert!(sampler.batch_from_bytes(&bytes[..cut.index(bytes.len())]).is_err());
         let mut spoiled = bytes.clone();

@@ -7,6 +7,7 @@ use burn_gnn_sampling::{
     BatchGraphInfo, Block, Fanouts, HeteroLinkSampler, MiniBatch, NeighborSampler, SampleKey,
     SampleNeighbors, Strategy, ToBlock,
 };
+use burn_gnn_testutil::apply_if;
 use proptest::prelude::*;
 
 use crate::common::{skewed, typed};
@@ -88,7 +89,7 @@ proptest! {
         let g = typed(60, 25, seed);
         let seeds = vec![if many { vec![3, 0, 3, 24] } else { vec![] }, vec![5, 59, 0, 5]];
         let named = || [("author", &seeds[0]), ("paper", &seeds[1])];
-        let sampler = NeighborSampler::new(&g, &fanouts[..]).unwrap().with_replacement(replace).unwrap();
+        let sampler = apply_if(replace, NeighborSampler::new(&g, &fanouts[..]).unwrap(), |s| s.with_replacement().unwrap());
         // The second batch comes out of used memory.
         for step in 0..2 {
             let batch = sampler.sample(named(), SampleKey::new(seed).at(0, step)).unwrap();
@@ -96,7 +97,7 @@ proptest! {
         }
         let labor = NeighborSampler::new(&g, &fanouts[..]).unwrap().with_strategy(Strategy::Labor { layer_dependent: many }).unwrap();
         check(&g, &labor.sample(named(), SampleKey::new(seed)).unwrap(), &fanouts, false, &seeds);
-        let disjoint = sampler.clone().with_disjoint(true);
+        let disjoint = sampler.clone().with_disjoint();
         let batch = disjoint.sample(named(), SampleKey::new(seed)).unwrap();
         check(&g, &batch, &fanouts, replace, &seeds);
         let roots = batch.roots.unwrap();
@@ -226,10 +227,8 @@ fn excluded_and_masked_edges_are_never_drawn_and_leave_the_fanout() {
     let mask: Vec<bool> = (0..6000).map(|e| e % 3 != 0).collect();
     for replace in [false, true] {
         for strategy in [Strategy::Uniform, Strategy::InDegree] {
-            let plain = NeighborSampler::new(&g, [4, 3])
-                .unwrap()
-                .with_replacement(replace)
-                .unwrap()
+            let plain = NeighborSampler::new(&g, [4, 3]).unwrap();
+            let plain = apply_if(replace, plain, |s| s.with_replacement().unwrap())
                 .with_strategy(strategy)
                 .unwrap();
             let a = plain
@@ -315,7 +314,7 @@ type Parts = (Vec<usize>, Vec<usize>, Vec<Relation>, Vec<Arc<[u64]>>);
 #[test]
 fn hops_and_blocks_can_be_put_together() {
     let g = typed(300, 90, 5);
-    let sampler = NeighborSampler::new(&g, [4, -1, 2]).unwrap().with_replacement(true).unwrap();
+    let sampler = NeighborSampler::new(&g, [4, -1, 2]).unwrap().with_replacement().unwrap();
     let key = SampleKey::new(3).at(1, 8);
     let batch = sampler.sample([("paper", (0..40).collect::<Vec<u32>>())], key).unwrap();
     let types = 0..g.node_counts().len();

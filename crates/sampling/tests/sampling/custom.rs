@@ -127,7 +127,7 @@ fn check<S: Sampler<Seed = u32, Error = GraphError>>(
             .collect();
         assert!(rest == one[stop..], "stopped at batch {stop}");
     }
-    let whole = load(1, 2).with_drop_last(true).with_traversal(Traversal::ByOrder);
+    let whole = load(1, 2).with_drop_last().with_traversal(Traversal::ByOrder);
     assert_eq!(whole.epoch(0).count(), new().1.len() / 20);
 }
 

@@ -1,6 +1,7 @@
 //! Chi-square tests of what samplers draw.
 
 use burn_gnn_sampling::{NeighborSampler, SampleKey, Strategy};
+use burn_gnn_testutil::apply_if;
 
 use crate::common::{chi_square, limit, star};
 
@@ -33,7 +34,7 @@ fn uniform_without_replacement() {
 
 #[test]
 fn uniform_with_replacement() {
-    let s = sampler(50, 20).with_replacement(true).unwrap();
+    let s = sampler(50, 20).with_replacement().unwrap();
     let chi = chi_square(&counts(&s, 50, 5_000), &[2_000.0; 50]);
     assert!(chi < limit(49), "{chi}");
 }
@@ -42,7 +43,7 @@ fn uniform_with_replacement() {
 fn a_star_of_a_million_leaves() {
     let leaves = 1_000_000;
     for replace in [false, true] {
-        let s = sampler(leaves, 1_000).with_replacement(replace).unwrap();
+        let s = apply_if(replace, sampler(leaves, 1_000), |s| s.with_replacement().unwrap());
         // In 100 ranges of leaves: the ends of the row as often as the middle.
         let ranges: Vec<f64> =
             counts(&s, leaves, 200).chunks(leaves / 100).map(|c| c.iter().sum()).collect();
@@ -53,7 +54,8 @@ fn a_star_of_a_million_leaves() {
     let weights: Vec<f32> = (0..leaves).map(|i| [1.0, 3.0][i % 2]).collect();
     for replace in [false, true] {
         let s = sampler(leaves, 1_000).with_weights("_E", &weights).unwrap();
-        let s = s.with_strategy(Strategy::Weighted).unwrap().with_replacement(replace).unwrap();
+        let s = s.with_strategy(Strategy::Weighted).unwrap();
+        let s = apply_if(replace, s, |s| s.with_replacement().unwrap());
         let all = counts(&s, leaves, 20);
         let even: f64 = all.iter().step_by(2).sum();
         let chi = chi_square(&[even, 20_000.0 - even], &[5_000.0, 15_000.0]);
@@ -72,7 +74,7 @@ fn weighted_with_replacement() {
         .unwrap()
         .with_strategy(Strategy::Weighted)
         .unwrap()
-        .with_replacement(true)
+        .with_replacement()
         .unwrap();
     let expected = |weights: &[f32]| -> Vec<f64> {
         let total: f32 = weights.iter().sum();
@@ -140,7 +142,7 @@ fn in_degree_follows_how_many_choose_the_neighbour() {
         .unwrap()
         .with_strategy(Strategy::InDegree)
         .unwrap()
-        .with_replacement(true)
+        .with_replacement()
         .unwrap();
     let observed = counts(&s, 8, 8_000);
     assert!(chi_square(&observed[..3], &[5_000.0, 10_000.0, 25_000.0]) < limit(2), "{observed:?}");
@@ -154,8 +156,9 @@ fn zero_weights_give_an_empty_neighbourhood() {
             .unwrap()
             .with_strategy(Strategy::Weighted)
             .unwrap();
-        let batch =
-            s.with_replacement(replace).unwrap().sample([("_N", [0])], SampleKey::new(1)).unwrap();
+        let batch = apply_if(replace, s, |s| s.with_replacement().unwrap())
+            .sample([("_N", [0])], SampleKey::new(1))
+            .unwrap();
         assert_eq!((batch.total_edges(), batch.output_nodes(0)), (0, &[0][..]));
     }
 }

@@ -62,7 +62,7 @@ fn settings_that_do_not_go_together() {
         Err(GraphError::MissingRelation { arg: "times", .. })
     ));
     let labor = s().with_strategy(Strategy::Labor { layer_dependent: false }).unwrap();
-    let e = text(labor.with_replacement(true));
+    let e = text(labor.with_replacement());
     assert_eq!(
         e,
         "`strategy`: expected a strategy of draws with replacement, got Labor { layer_dependent: false }"
@@ -154,7 +154,7 @@ fn types_of_a_block_out_of_range() {
 fn more_edges_than_memory_holds() {
     let g = Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3]).unwrap();
     let most = i64::from(u32::MAX) - 1;
-    let s = NeighborSampler::new(&g, [most]).unwrap().with_replacement(true).unwrap();
+    let s = NeighborSampler::new(&g, [most]).unwrap().with_replacement().unwrap();
     let e = s.sample([("_N", [1, 2])], SampleKey::new(0)).unwrap_err();
     assert!(matches!(e, GraphError::TooLarge { count: 8_589_934_588, .. }), "{e}");
     // 64 GiB, unless there are as many.

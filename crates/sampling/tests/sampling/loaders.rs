@@ -24,7 +24,7 @@ fn loader(workers: usize) -> Loader<NeighborSampler, GraphFeatures> {
     let w: Vec<f32> = (0..5_000).map(|e| e as f32).collect();
     let labels: Vec<i64> = (0..500).map(|v| v % 3).collect();
     let seeds: Vec<u32> = (0..205).map(|i| i * 2).collect();
-    let sampler = NeighborSampler::new(&g, [4, 3]).unwrap().with_parallel(false);
+    let sampler = NeighborSampler::new(&g, [4, 3]).unwrap().with_one_thread();
     let features = GraphFeatures::new(&g, &Device::flex())
         .with_nodes("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap())
         .unwrap();
@@ -57,7 +57,7 @@ fn batches_do_not_depend_on_workers() {
     let mut met = one.iter().flat_map(|b| b.0.clone()).collect::<Vec<u32>>();
     met.sort_unstable();
     assert_eq!(met, (0..205).map(|i| i * 2).collect::<Vec<u32>>(), "each seed once an epoch");
-    let in_order = loader(2).with_traversal(Traversal::ByOrder).with_drop_last(true);
+    let in_order = loader(2).with_traversal(Traversal::ByOrder).with_drop_last();
     assert_eq!(in_order.num_batches(), 4);
     let seeds: Vec<u32> = in_order.epoch(0).flat_map(|b| own(&b.unwrap())).collect();
     assert_eq!(seeds, (0..200).map(|i| i * 2).collect::<Vec<u32>>());

@@ -2,6 +2,7 @@
 
 use burn_gnn_graph::{Graph, OriginalIds, Relabel, Subgraph};
 use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampleKey, Strategy};
+use burn_gnn_testutil::apply_if;
 
 use crate::common::{content, skewed, typed};
 
@@ -43,10 +44,10 @@ fn samplers(g: &Graph) -> Vec<NeighborSampler> {
     let strategy = |s| weigh(new()).with_strategy(s).unwrap();
     vec![
         new(),
-        new().with_replacement(true).unwrap(),
-        new().with_disjoint(true),
+        new().with_replacement().unwrap(),
+        new().with_disjoint(),
         strategy(Strategy::Weighted),
-        strategy(Strategy::Weighted).with_replacement(true).unwrap(),
+        strategy(Strategy::Weighted).with_replacement().unwrap(),
         strategy(Strategy::TopK),
         timed(new()).with_strategy(Strategy::Latest).unwrap(),
         // Degrees do not go with times.
@@ -64,7 +65,7 @@ fn equal_for_one_and_many_threads() {
     };
     for (i, s) in samplers(&g).iter().enumerate() {
         let sample = |n, parallel| {
-            let s = s.clone().with_parallel(parallel);
+            let s = apply_if(!parallel, s.clone(), NeighborSampler::with_one_thread);
             on_threads(n, || around(&s, SampleKey::new(5).at(1, 9)))
         };
         let one = sample(1, true);
@@ -135,10 +136,10 @@ fn samplers_like(g: &Graph, new: &Subgraph) -> Vec<NeighborSampler> {
     let new = || with(untimed(), false);
     vec![
         new(),
-        new().with_replacement(true).unwrap(),
-        new().with_disjoint(true),
+        new().with_replacement().unwrap(),
+        new().with_disjoint(),
         new().with_strategy(Strategy::Weighted).unwrap(),
-        new().with_strategy(Strategy::Weighted).unwrap().with_replacement(true).unwrap(),
+        new().with_strategy(Strategy::Weighted).unwrap().with_replacement().unwrap(),
         new().with_strategy(Strategy::TopK).unwrap(),
         latest,
         by_degree,

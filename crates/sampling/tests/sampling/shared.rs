@@ -9,6 +9,7 @@ use burn_gnn_sampling::{Loader, NeighborSampler, SampleKey, Seeds};
 
 use crate::common::{content, skewed};
 use burn_gnn_testutil::Watchdog;
+use burn_gnn_testutil::apply_if;
 
 /// Edges from which layouts are made in parallel.
 const EDGES: usize = 1 << 16;
@@ -22,7 +23,8 @@ fn fresh(seed: u64, edges: usize) -> Graph {
 
 /// Batches of a whole epoch.
 fn epoch(g: &Graph, parallel: bool, workers: usize) -> Vec<Vec<Vec<u64>>> {
-    let sampler = NeighborSampler::new(g, [4, 3]).unwrap().with_parallel(parallel);
+    let sampler = NeighborSampler::new(g, [4, 3]).unwrap();
+    let sampler = apply_if(!parallel, sampler, NeighborSampler::with_one_thread);
     let seeds: Vec<u32> = (0..64).map(|i| i * 60).collect();
     let loader = Loader::new(sampler, Seeds::nodes(g, [("_N", &seeds)]).unwrap(), 8).unwrap();
     loader.with_seed(5).with_workers(workers).epoch(0).map(|b| content(&b.unwrap().batch)).collect()

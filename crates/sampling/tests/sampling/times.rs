@@ -6,6 +6,7 @@ use burn_gnn_sampling::{
     MiniBatch, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey, Sampler,
     Seeds, Strategy, Traversal,
 };
+use burn_gnn_testutil::apply_if;
 use proptest::prelude::*;
 
 /// Edges of one relation: source, destination, time, weight, and the id in the graph before later edges were changed.
@@ -108,7 +109,7 @@ fn sampler(
         let (weights, times): (Vec<f32>, Vec<i64>) = edges.iter().map(|e| (e.3, e.2)).unzip();
         s = s.with_weights(ETYPES[t], &weights).unwrap().with_times(ETYPES[t], &times).unwrap();
     }
-    s.with_replacement(replace).unwrap().with_strategy(strategy).unwrap()
+    apply_if(replace, s, |s| s.with_replacement().unwrap()).with_strategy(strategy).unwrap()
 }
 
 /// All of a batch, or of one tree of it, with edges by the ids that they had at first: nodes, edges and degrees of each
@@ -412,7 +413,7 @@ fn times_without_seed_times_are_refused() {
         Err(GraphError::Setting { arg: "negatives", .. })
     ));
     let unique = links()
-        .with_negative_sampler(NegativeSampler::new(&g, "r").unwrap().with_unique(true))
+        .with_negative_sampler(NegativeSampler::new(&g, "r").unwrap().with_unique())
         .unwrap();
     let unique = unique.with_negatives(NegativePairs::Global(1));
     assert!(matches!(

@@ -106,7 +106,7 @@ proptest! {
                 let with = |s: &NeighborSampler| {
                     let s = if weighted { s.clone().with_stored_weights(CITES).unwrap() } else { s.clone() };
                     let s = s.with_strategy(strategy).unwrap();
-                    if replace && strategy == Strategy::Uniform { s.with_replacement(true).unwrap() } else { s }
+                    if replace && strategy == Strategy::Uniform { s.with_replacement().unwrap() } else { s }
                 };
                 for step in 0..2 {
                     let expected = batch(&with(&a), &seeds, step);

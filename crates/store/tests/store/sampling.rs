@@ -8,6 +8,7 @@ use burn_gnn_store::{
     CscBuild, EdgeIter, EdgeResults, PackedBatches, PackedRows, RowFormat, RowWriter, StoreError,
     StoredCsc, StoredGraph, StoredRows,
 };
+use burn_gnn_testutil::apply_if;
 use proptest::prelude::*;
 
 const CITES: (&str, &str, &str) = ("paper", "cites", "paper");
@@ -92,11 +93,11 @@ proptest! {
         let (memory, stored) = both(dir.path(), &cites, &writes, ids);
         stored.verify().unwrap();
         let seeds: Vec<u32> = (0..50).step_by(3).chain([0, 25, 25]).collect();
-        let of = |g: &Graph| NeighborSampler::new(g, [3, 2]).unwrap().with_parallel(parallel);
+        let of = |g: &Graph| apply_if(!parallel, NeighborSampler::new(g, [3, 2]).unwrap(), NeighborSampler::with_one_thread);
         let (m, s) = (of(&memory), of(stored.graph()));
         same(&m, &s, &seeds, ids)?;
-        same(&m.clone().with_replacement(true).unwrap(), &s.clone().with_replacement(true).unwrap(), &seeds, ids)?;
-        same(&m.clone().with_disjoint(true), &s.clone().with_disjoint(true), &seeds, ids)?;
+        same(&m.clone().with_replacement().unwrap(), &s.clone().with_replacement().unwrap(), &seeds, ids)?;
+        same(&m.clone().with_disjoint(), &s.clone().with_disjoint(), &seeds, ids)?;
         for layer_dependent in [false, true] {
             let labor = |s: &NeighborSampler| s.clone().with_strategy(Strategy::Labor { layer_dependent }).unwrap();
             same(&labor(&m), &labor(&s), &seeds, ids)?;
@@ -132,7 +133,7 @@ proptest! {
         let m = NeighborSampler::new(&one, [4, 3]).unwrap().with_weights("_E", &weights).unwrap();
         let s = NeighborSampler::new(alone.graph(), [4, 3]).unwrap().with_stored_weights("_E").unwrap();
         for (strategy, replace) in [(Strategy::Weighted, false), (Strategy::Weighted, true), (Strategy::TopK, false)] {
-            let of = |s: &NeighborSampler| s.clone().with_strategy(strategy).unwrap().with_replacement(replace).unwrap();
+            let of = |s: &NeighborSampler| apply_if(replace, s.clone().with_strategy(strategy).unwrap(), |s| s.with_replacement().unwrap());
             let (m, s) = (of(&m), of(&s));
             for step in 0..3 {
                 let batch = |s: &NeighborSampler| s.sample([("_N", &seeds)], SampleKey::new(2).at(0, step)).unwrap();

@@ -11,6 +11,7 @@ use burn_gnn_sampling::{
     BlockSampler, HeteroLinkBatch, HeteroLinkSampler, LinkBatch, LinkExclusion, LinkSampler,
     MiniBatch, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey, SeedLinks,
 };
+use burn_gnn_testutil::apply_if;
 use proptest::prelude::*;
 
 use crate::dist_graph::on_ranks;
@@ -328,14 +329,11 @@ pub(crate) fn described_negatives_are_those_of_one_machine(n: usize) {
     let weights: Vec<f32> = (0..21).map(|v| (v % 4) as f32).collect();
     let values: Vec<i64> = (0..21).map(|v| v % 3).collect();
     let describe = |how: usize, s: NegativeSampler| match how {
-        0 => s.with_unique(true).without_self_loops(),
+        0 => s.with_unique().without_self_loops(),
         1 => s.with_distribution(NegativeBy::Weights(weights.clone())),
         2 => s.with_condition(&values, 0.5),
-        3 => Ok(s.with_batch_shared(true)),
-        _ => {
-            let strict = s.is_of_sources();
-            Ok(s.with_strict(strict))
-        }
+        3 => Ok(s.with_batch_shared()),
+        _ => Ok(apply_if(!s.is_of_sources(), s, NegativeSampler::with_false_negatives)),
     };
     let (edges, key) = (some_edges(&g, etype, 1), SampleKey::new(7));
     let wide: Vec<u64> = edges.iter().map(|&e| u64::from(e)).collect();
@@ -403,8 +401,8 @@ pub(crate) fn described_negatives_are_those_of_one_machine(n: usize) {
         );
         let by_degree = one()?.with_negative_sampler(|s| s.with_distribution(NegativeBy::InDegree));
         assert!(text(by_degree).contains("negatives by in-degree"));
-        let shared = one()?
-            .with_negative_sampler(|s| s.with_batch_shared(true).with_condition(&values, 0.5));
+        let shared =
+            one()?.with_negative_sampler(|s| s.with_batch_shared().with_condition(&values, 0.5));
         assert!(text(shared).contains("conditional negatives that all positive pairs share"));
         let other = one()?.with_negative_sampler(|_| NegativeSampler::new(&g, ("a", "to", "b")));
         assert!(text(other).contains("`describe`: expected the sampler that it was given"));

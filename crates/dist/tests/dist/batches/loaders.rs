@@ -645,7 +645,7 @@ pub(crate) fn a_sampler_of_a_user_is_loaded_in_order(n: usize) {
                 assert!(both.into_iter().all(|b| b.is_ok_and(|b| b == *want)));
             }
             drop((one, other));
-            assert_eq!(loader.with_drop_last(true).epoch(0).count(), 3);
+            assert_eq!(loader.with_drop_last().epoch(0).count(), 3);
         }
         Ok(())
     });

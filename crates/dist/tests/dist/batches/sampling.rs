@@ -98,7 +98,8 @@ impl Plan {
                     .unwrap();
             }
         }
-        s.with_strategy(self.strategy).unwrap().with_replacement(self.replace).unwrap()
+        s = s.with_strategy(self.strategy).unwrap();
+        if self.replace { s.with_replacement().unwrap() } else { s }
     }
     fn on_parts(&self, g: &Graph, d: &DistGraph, timed: bool) -> Result<DistSampler, DistError> {
         let mut s = DistSampler::new(d, self.fanouts(g))?;
@@ -113,7 +114,8 @@ impl Plan {
                 s = s.with_mask(e, "m")?;
             }
         }
-        s.with_strategy(self.strategy)?.with_replacement(self.replace)
+        s = s.with_strategy(self.strategy)?;
+        if self.replace { s.with_replacement() } else { Ok(s) }
     }
 }
 
@@ -194,10 +196,10 @@ fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
 /// As [`same_batches`], each seed in a tree of its own, before a time of its own if `timed`.
 fn same_trees(g: &Graph, parts: &PartitionedGraph, plan: &Plan, timed: bool, seed: u64) {
     let timed = timed || plan.needs_times();
-    let alone = plan.alone(g, timed).with_disjoint(true);
+    let alone = plan.alone(g, timed).with_disjoint();
     let key = SampleKey::new(seed).at(seed % 3, seed % 11);
     on_ranks(parts, |d| {
-        let sampler = plan.on_parts(g, d, timed)?.with_disjoint(true);
+        let sampler = plan.on_parts(g, d, timed)?.with_disjoint();
         let s = burn_gnn_ops::Stream::new(seed, "seeds", d.comm().rank() as u64);
         let count = if d.comm().rank() == 3 { 0 } else { 4 };
         let pick = |t: usize| -> (Vec<u32>, Vec<i64>) {
@@ -352,11 +354,7 @@ pub(crate) fn another_key_is_another_batch(n: usize) {
         assert_eq!(
             one,
             content(
-                &sampler
-                    .clone()
-                    .with_parallel(false)?
-                    .sample([("a", &all)], SampleKey::new(1))?
-                    .mini
+                &sampler.clone().with_one_thread()?.sample([("a", &all)], SampleKey::new(1))?.mini
             )
         );
         Ok(())

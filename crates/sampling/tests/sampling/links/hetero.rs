@@ -10,6 +10,7 @@ use burn_gnn_sampling::{
     Block, GraphFeatures, HeteroLinkBatch, HeteroLinkSampler, LinkExclusion, LinkRows, LinkSampler,
     Loader, MemoryRows, MiniBatch, NegativePairs, NeighborSampler, SampleKey, Seeds, Traversal,
 };
+use burn_gnn_testutil::apply_if;
 
 use crate::common::{content, typed};
 
@@ -96,7 +97,8 @@ fn one_type_gives_the_batch_of_its_sampler() {
     let g = typed(60, 30, 5);
     for (etype, edges) in seeds(&g) {
         for disjoint in [false, true] {
-            let sampler = NeighborSampler::new(&g, [3, 2]).unwrap().with_disjoint(disjoint);
+            let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
+            let sampler = apply_if(disjoint, sampler, NeighborSampler::with_disjoint);
             let want =
                 describe(&g, etype, LinkSampler::new(sampler.clone(), etype).unwrap()).unwrap();
             let want = want.sample(&edges, SampleKey::new(1)).unwrap();
@@ -120,7 +122,8 @@ fn one_type_gives_the_batch_of_its_sampler() {
 fn pairs_of_several_types_are_those_of_samplers_of_one() {
     let g = typed(60, 30, 5);
     for disjoint in [false, true] {
-        let sampler = NeighborSampler::new(&g, [2]).unwrap().with_disjoint(disjoint);
+        let sampler = NeighborSampler::new(&g, [2]).unwrap();
+        let sampler = apply_if(disjoint, sampler, NeighborSampler::with_disjoint);
         let all = batch(&g, &sampler);
         for (t, edges) in seeds(&g) {
             let one = describe(&g, t, LinkSampler::new(sampler.clone(), t).unwrap())

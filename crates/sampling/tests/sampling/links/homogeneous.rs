@@ -7,6 +7,7 @@ use burn_gnn_sampling::{
     LinkExclusion, LinkSampler, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler,
     SampleKey,
 };
+use burn_gnn_testutil::apply_if;
 
 use crate::common::{chi_square, limit, skewed, typed};
 
@@ -24,9 +25,9 @@ fn strict_negatives_are_never_edges_and_the_count_is_kept() {
     let values: Vec<i64> = (0..40).map(|v| v % 3).collect();
     let kinds = [
         sampler(),
-        sampler().with_unique(true),
+        sampler().with_unique(),
         sampler().with_distribution(NegativeBy::InDegree).unwrap(),
-        sampler().with_distribution(NegativeBy::Weights(weights)).unwrap().with_unique(true),
+        sampler().with_distribution(NegativeBy::Weights(weights)).unwrap().with_unique(),
         sampler().with_condition(&values, 0.5).unwrap(),
         sampler().without_self_loops().unwrap(),
     ];
@@ -72,9 +73,8 @@ fn strict_negatives_are_never_edges_and_the_count_is_kept() {
 fn a_source_of_every_edge_is_padded_and_says_so() {
     let g = Graph::homogeneous(3, vec![0, 0, 0, 1], vec![0, 1, 2, 1]).unwrap();
     for unique in [false, true] {
-        let n = NegativeSampler::new(&g, "_E")
-            .unwrap()
-            .with_unique(unique)
+        let sampler = NegativeSampler::new(&g, "_E").unwrap();
+        let n = apply_if(unique, sampler, NegativeSampler::with_unique)
             .per_source(&[0, 1], &[1, 1], 3, SampleKey::new(1))
             .unwrap();
         assert_eq!(n.src, [0, 0, 0, 1, 1, 1]);
@@ -82,7 +82,7 @@ fn a_source_of_every_edge_is_padded_and_says_so() {
     }
     let n = NegativeSampler::new(&g, "_E")
         .unwrap()
-        .with_strict(false)
+        .with_false_negatives()
         .per_source(&[1], &[1], 50, SampleKey::new(1))
         .unwrap();
     assert!(
@@ -135,7 +135,7 @@ fn negatives_follow_their_distribution() {
     let rest: Vec<f64> = counts.into_iter().filter(|&c| c > 0.0).collect();
     assert!(chi_square(&rest, &[1_000.0; 17]) < limit(16));
     // Without repeats: all 17, then padding.
-    let n = new().with_unique(true).global(19, key).unwrap();
+    let n = new().with_unique().global(19, key).unwrap();
     let strict: HashSet<(u32, u32)> =
         (0..19).filter(|&i| n.is_strict[i]).map(|i| (n.src[i], n.dst[i])).collect();
     assert_eq!(
@@ -162,7 +162,7 @@ fn self_loops_and_times_go_together() {
 fn shared_negatives_are_the_same_for_the_batch() {
     let g = skewed(50, 400, 1);
     let (all, r) = (edges(&g, 0), g.relation("_E").unwrap());
-    let s = NegativeSampler::new(&g, "_E").unwrap().with_batch_shared(true);
+    let s = NegativeSampler::new(&g, "_E").unwrap().with_batch_shared();
     let n = s.per_source(&r.src()[..30], &r.dst()[..30], 5, SampleKey::new(2)).unwrap();
     assert!(n.dst.chunks(5).all(|c| c == &n.dst[..5]));
     let known: Vec<bool> =
@@ -302,13 +302,13 @@ fn undirected_negatives_have_one_direction() {
         pairs.sort_unstable();
         (pairs, n.is_strict)
     };
-    let unique = new().with_unique(true);
+    let unique = new().with_unique();
     assert_eq!(drawn(&unique, free.len()), (free.clone(), vec![true; free.len()]));
     let (pairs, strict) = drawn(&unique, free.len() + 5);
     assert_eq!(strict.iter().filter(|&&s| s).count(), free.len());
     assert!(pairs.iter().all(|(u, v)| u <= v));
     // Each as often as any other; without regard to edges all 21 pairs.
-    for (s, among) in [(new(), free.len()), (new().with_strict(false), 21)] {
+    for (s, among) in [(new(), free.len()), (new().with_false_negatives(), 21)] {
         let n = 1000 * among;
         let mut counts = std::collections::BTreeMap::<(u32, u32), f64>::new();
         drawn(&s, n).0.into_iter().for_each(|p| *counts.entry(p).or_default() += 1.0);
@@ -317,7 +317,7 @@ fn undirected_negatives_have_one_direction() {
         assert!(chi_square(&observed, &vec![1000.0; among]) < limit(among - 1));
     }
     // Around an edge both directions count.
-    let n = new().with_unique(true).per_source(&[0], &[1], 4, SampleKey::new(1)).unwrap();
+    let n = new().with_unique().per_source(&[0], &[1], 4, SampleKey::new(1)).unwrap();
     assert_eq!(n.dst.iter().copied().collect::<HashSet<u32>>(), HashSet::from([0, 2, 4, 5]));
     let timed = new().with_times(&[5, 6, 7, 8, 9]).unwrap();
     assert!(!timed.has_edge(1, 0, Some(4)) && timed.has_edge(1, 0, Some(5)));
@@ -344,7 +344,8 @@ fn tails_heads_or_both_are_corrupted() {
         (NegativePairs::PerEndpoint(2), "ssdd"),
     ] {
         for disjoint in [false, true] {
-            let sampler = NeighborSampler::new(&g, [2]).unwrap().with_disjoint(disjoint);
+            let sampler = NeighborSampler::new(&g, [2]).unwrap();
+            let sampler = apply_if(disjoint, sampler, NeighborSampler::with_disjoint);
             let links = LinkSampler::new(sampler, "writes").unwrap().with_negatives(pairs);
             let b = links.sample(&seeds, SampleKey::new(1)).unwrap();
             assert_eq!(
@@ -475,7 +476,9 @@ fn what_is_refused() {
     );
     assert!(
         new()
-            .with_negative_sampler(NegativeSampler::new(&g, "cites").unwrap().with_strict(false))
+            .with_negative_sampler(
+                NegativeSampler::new(&g, "cites").unwrap().with_false_negatives()
+            )
             .is_ok()
     );
     assert!(links(LinkExclusion::Seeds).unwrap().sample(&[18], SampleKey::new(0)).is_err());
