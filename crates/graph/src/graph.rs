@@ -110,6 +110,25 @@ impl Graph {
     pub fn relation(&self, etype: impl EdgeKey) -> Result<&Relation, GraphError> {
         Ok(&self.relations[self.schema.etype(etype)?])
     }
+    /// Reads the edges of all relations that are [stored in files](Relation::from_stored_csc) into memory. Methods
+    /// that need edges do so themselves; those that cannot return an error, such as [`stats`](Self::stats), do not fail
+    /// after this call.
+    ///
+    /// # Errors
+    /// As [`Relation::read_stored`], with the name of the edge type.
+    pub fn read_stored(&self) -> Result<(), GraphError> {
+        (0..self.relations.len()).try_for_each(|t| self.in_memory(t).map(|_| ()))
+    }
+    /// The relation of type `t`; reads its edges into memory first if they are in a file.
+    ///
+    /// # Errors
+    /// As [`read_stored`](Self::read_stored).
+    #[doc(hidden)]
+    pub fn in_memory(&self, t: usize) -> Result<&Relation, GraphError> {
+        let relation = &self.relations[t];
+        relation.read_stored().map_err(|e| e.in_relation(&self.schema.etypes()[t].to_string()))?;
+        Ok(relation)
+    }
     /// Features of a node type.
     ///
     /// # Errors

@@ -82,7 +82,7 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
             (Vec::with_capacity(total(per_graph)), Vec::with_capacity(total(per_graph)));
         let (mut at_src, mut at_dst) = (0, 0);
         for g in &graphs {
-            let r = &g.relations()[t];
+            let r = g.in_memory(t)?;
             src.extend(r.src().iter().map(|u| u + at_src));
             dst.extend(r.dst().iter().map(|v| v + at_dst));
             at_src += r.num_src() as u32;
@@ -179,8 +179,8 @@ impl Batch {
             let sum = per_graph.iter().fold(0, |sum: usize, &n| sum.saturating_add(n));
             length(&format!("sum of {arg}"), "nodes or edges of that type", rows, sum)?;
         }
-        for (t, r) in graph.relations().iter().enumerate() {
-            let (s, d) = graph.schema().endpoints(t);
+        for t in 0..etypes {
+            let (r, (s, d)) = (graph.in_memory(t)?, graph.schema().endpoints(t));
             let (mut edge, mut src, mut dst) = (0, 0..0, 0..0);
             for i in 0..graphs {
                 (src, dst) =
@@ -280,8 +280,8 @@ impl Batch {
             counts.iter().zip(at).map(|(c, &at)| at..at + c[i]).collect()
         };
         let (nodes, edges) = (part(&self.num_nodes, node), part(&self.num_edges, edge));
-        let relations = self.graph.relations().iter().enumerate().map(|(t, r)| {
-            let (s, d) = self.graph.schema().endpoints(t);
+        let relations = (0..edges.len()).map(|t| {
+            let (r, (s, d)) = (self.graph.in_memory(t)?, self.graph.schema().endpoints(t));
             let endpoints = |ids: &[u32], start: usize| {
                 ids[edges[t].clone()].iter().map(|&v| v - start as u32).collect()
             };

@@ -40,6 +40,7 @@ pub fn merge<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Graph, G
             remedy: "give one graph at least, whose types the result has",
         });
     }
+    graphs.iter().try_for_each(|g| g.read_stored())?;
     let ntypes: BTreeSet<&String> = graphs.iter().flat_map(|g| g.schema().ntypes()).collect();
     let etypes: BTreeSet<_> = graphs.iter().flat_map(|g| g.schema().etypes()).collect();
     let nodes_of =

@@ -56,7 +56,7 @@ impl Graph {
     /// # Errors
     /// Unknown or ambiguous type; [`GraphError::Bipartite`] for different source and destination node types.
     pub fn to_petgraph(&self, etype: impl EdgeKey) -> Result<DiGraph<u32, u32>, GraphError> {
-        let r = &self.relations()[self.one_node_type(etype, "a graph of `petgraph`")?];
+        let r = self.in_memory(self.one_node_type(etype, "a graph of `petgraph`")?)?;
         let mut out = DiGraph::with_capacity(r.num_src(), r.num_edges());
         for v in 0..r.num_src() as u32 {
             out.add_node(v);

@@ -26,6 +26,9 @@ impl Graph {
     /// # Ok::<(), burn_gnn_graph::GraphError>(())
     /// ```
     ///
+    /// # Panics
+    /// Edges in a file cannot be read; [`read_stored`](Self::read_stored) returns the error.
+    ///
     /// # Cost
     /// `O(V + E)`, in a text of some 40 bytes per node and 20 per edge.
     pub fn to_dot(&self) -> String {

@@ -80,13 +80,14 @@ impl<'a> Drawing<'a> {
     /// All nodes and edges of a graph.
     ///
     /// # Errors
-    /// More than 5000 nodes: draw a subgraph.
+    /// More than 5000 nodes: draw a subgraph. Edges in a file that cannot be read.
     pub fn new(graph: &'a Graph) -> Result<Self, GraphError> {
         let nodes = graph.total_nodes();
         if nodes > MOST_NODES {
             let expected = format!("at most {MOST_NODES} nodes in a picture; draw a subgraph");
             return Err(setting("graph", &expected, &nodes.to_string()));
         }
+        graph.read_stored()?;
         Ok(Self {
             graph,
             subgraph: None,
@@ -247,12 +248,12 @@ impl<'a> Drawing<'a> {
         let group = self.groups.get(&ntype)?[v];
         Some((group, self.group_name(ntype, group)))
     }
-    fn group_name(&self, ntype: usize, group: u32) -> String {
+    pub(super) fn group_name(&self, ntype: usize, group: u32) -> String {
         let names = self.group_names.get(&ntype);
         names.map_or_else(|| format!("group {group}"), |names| names[group as usize].clone())
     }
     /// What an edge is called: its id, in the original graph where there is one.
-    fn edge_label(&self, etype: usize, e: usize) -> u32 {
+    pub(super) fn edge_label(&self, etype: usize, e: usize) -> u32 {
         self.subgraph.map_or(e as u32, |subgraph| subgraph.edge_ids[etype].get(e))
     }
     /// The lines to draw, type after type, and how many of them are too light.

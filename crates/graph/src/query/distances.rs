@@ -105,7 +105,7 @@ impl Graph {
                     if near != t {
                         continue;
                     }
-                    let layout = side.layout(self, e);
+                    let layout = side.layout(self, e)?;
                     for &u in &layout.indices()[layout.row(v as usize)] {
                         if distance[far][u as usize] == UNREACHED && !is_avoided(far, u) {
                             distance[far][u as usize] = step;

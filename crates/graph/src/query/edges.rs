@@ -173,7 +173,7 @@ impl Graph {
     /// An edge type by number, with its edges.
     fn numbered(&self, etype: impl EdgeKey) -> Result<(usize, &Relation), GraphError> {
         let t = self.schema().etype(etype)?;
-        Ok((t, &self.relations()[t]))
+        Ok((t, self.in_memory(t)?))
     }
 }
 

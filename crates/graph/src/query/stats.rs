@@ -99,6 +99,9 @@ impl Graph {
     /// # Ok::<(), burn_gnn_graph::GraphError>(())
     /// ```
     ///
+    /// # Panics
+    /// Edges in a file cannot be read; [`read_stored`](Self::read_stored) returns the error.
+    ///
     /// # Cost
     /// Sorts the edges of each type that are not sorted yet, `O(E log E)`, in 8 bytes per edge of the largest type, and
     /// 8 bytes per node; nothing is kept with the graph.

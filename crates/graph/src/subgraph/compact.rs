@@ -21,7 +21,7 @@ impl Graph {
     ) -> Result<Subgraph, GraphError> {
         let preserved = self.node_selection("always_preserve", always_preserve)?;
         let edges = self.every_edge();
-        self.restrict(self.touched(&edges, &preserved), edges)
+        self.restrict(self.touched(&edges, &preserved)?, edges)
     }
 }
 
@@ -57,7 +57,7 @@ pub fn compact_graphs<'a, N: NodeKey, I: AsRef<[u32]>>(
             check_len(&arg, "as in the graphs before", expected, n)
                 .map_err(|e| e.in_relation(""))?;
         }
-        let touched = g.touched(&g.every_edge(), &[]);
+        let touched = g.touched(&g.every_edge(), &[])?;
         for (name, ids) in g.schema().ntypes().iter().zip(&touched) {
             let keep = keep.entry(name).or_default();
             ids.iter().for_each(|v| keep[v as usize] = true);

@@ -194,6 +194,7 @@ impl Graph {
             }
             check_counts(node_ids[s].len(), node_ids[d].len(), ids.len())
                 .map_err(|e| self.in_etype(t, e))?;
+            let r = self.in_memory(t)?;
             let endpoints = |old: &[u32], new: &Option<Vec<u32>>| -> Vec<u32> {
                 let old = ids.iter().map(|e| old[e as usize]);
                 match new {
@@ -256,18 +257,22 @@ impl Graph {
     }
 
     /// The nodes in `extra` and that are endpoints of `edges`, ascending.
-    pub(crate) fn touched(&self, edges: &[OriginalIds], extra: &[Vec<u32>]) -> Vec<OriginalIds> {
+    pub(crate) fn touched(
+        &self,
+        edges: &[OriginalIds],
+        extra: &[Vec<u32>],
+    ) -> Result<Vec<OriginalIds>, GraphError> {
         let mut keep: Vec<Vec<bool>> = self.node_counts().iter().map(|&n| vec![false; n]).collect();
         for (keep, ids) in keep.iter_mut().zip(extra) {
             ids.iter().for_each(|&v| keep[v as usize] = true);
         }
         for (t, ids) in edges.iter().enumerate() {
-            let ((s, d), r) = (self.schema().endpoints(t), &self.relations()[t]);
+            let ((s, d), r) = (self.schema().endpoints(t), self.in_memory(t)?);
             for e in ids.iter() {
                 keep[s][r.src()[e as usize] as usize] = true;
                 keep[d][r.dst()[e as usize] as usize] = true;
             }
         }
-        keep.iter().map(|k| OriginalIds::marked(k)).collect()
+        Ok(keep.iter().map(|k| OriginalIds::marked(k)).collect())
     }
 }

@@ -43,6 +43,7 @@ impl Graph {
             if s != t && d != t {
                 return Ok(r.clone());
             }
+            let r = self.in_memory(i)?;
             Relation::from_coo(counts[s], counts[d], r.src().to_vec(), r.dst().to_vec())
         });
         let grown = grown.collect::<Result<_, _>>()?;
@@ -77,7 +78,7 @@ impl Graph {
         data: &[(&str, Column)],
     ) -> Result<Self, GraphError> {
         let t = self.schema().etype(etype)?;
-        let r = &self.relations()[t];
+        let r = self.in_memory(t)?;
         let add = || {
             check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
             check_nodes("src", src, r.num_src())?;
@@ -113,14 +114,16 @@ impl Graph {
         let edges = self.relations().iter().enumerate().map(|(i, r)| {
             let (s, d) = self.schema().endpoints(i);
             if s != t && d != t {
-                return OriginalIds::unchanged(r.num_edges());
+                return Ok(OriginalIds::unchanged(r.num_edges()));
             }
+            let r = self.in_memory(i)?;
             let stays = |(&u, &v): (&u32, &u32)| {
                 (s != t || keep[u as usize]) && (d != t || keep[v as usize])
             };
-            OriginalIds::marked(&r.src().iter().zip(r.dst()).map(stays).collect::<Vec<_>>())
+            let kept: Vec<bool> = r.src().iter().zip(r.dst()).map(stays).collect();
+            Ok(OriginalIds::marked(&kept))
         });
-        let edges = edges.collect();
+        let edges = edges.collect::<Result<_, GraphError>>()?;
         let mut nodes = self.every_node();
         nodes[t] = OriginalIds::marked(&keep);
         self.restrict(nodes, edges)

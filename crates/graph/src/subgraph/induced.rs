@@ -25,11 +25,12 @@ pub(crate) enum Side {
 
 impl Side {
     /// One row for each given node of edge type `t`.
-    pub(crate) fn layout(self, g: &Graph, t: usize) -> &Compressed {
-        match self {
-            Self::In => g.relations()[t].csc(),
-            Self::Out => g.relations()[t].csr(),
-        }
+    pub(crate) fn layout(self, g: &Graph, t: usize) -> Result<&Compressed, GraphError> {
+        let relation = g.in_memory(t)?;
+        Ok(match self {
+            Self::In => relation.csc(),
+            Self::Out => relation.csr(),
+        })
     }
     /// Node types `(given, other)` of edge type `t`.
     pub(crate) fn endpoints(self, g: &Graph, t: usize) -> (usize, usize) {
@@ -88,9 +89,9 @@ impl Graph {
             let (d, s) = Side::In.endpoints(self, t);
             let mut ids = vec![];
             if nodes[s].is_empty() || nodes[d].is_empty() {
-                return ids;
+                return Ok(ids);
             }
-            let layout = Side::In.layout(self, t);
+            let layout = Side::In.layout(self, t)?;
             for &v in &nodes[d] {
                 ids.extend(
                     layout
@@ -100,9 +101,9 @@ impl Graph {
                 );
             }
             ids.sort_unstable();
-            ids
+            Ok(ids)
         });
-        let edges = self.edges_at(edges);
+        let edges = self.edges_at(edges.collect::<Result<Vec<_>, GraphError>>()?);
         let kept = match relabel {
             Relabel::Yes => self.nodes_at(nodes),
             Relabel::No => self.every_node(),
@@ -172,7 +173,7 @@ impl Graph {
             let (near, _) = side.endpoints(self, t);
             let mut ids = vec![];
             if !nodes[near].is_empty() {
-                let layout = side.layout(self, t);
+                let layout = side.layout(self, t)?;
                 ids.extend(
                     nodes[near]
                         .iter()
@@ -181,8 +182,9 @@ impl Graph {
                 );
                 ids.sort_unstable();
             }
-            ids
+            Ok(ids)
         });
+        let edges = edges.collect::<Result<Vec<_>, GraphError>>()?;
         self.around(self.edges_at(edges), &nodes, relabel)
     }
 
@@ -194,7 +196,7 @@ impl Graph {
         relabel: Relabel,
     ) -> Result<Subgraph, GraphError> {
         let nodes = match relabel {
-            Relabel::Yes => self.touched(&edges, extra),
+            Relabel::Yes => self.touched(&edges, extra)?,
             Relabel::No => self.every_node(),
         };
         self.restrict(nodes, edges)

@@ -81,7 +81,7 @@ impl Graph {
                 if frontier[near].is_empty() {
                     continue;
                 }
-                let layout = side.layout(self, t);
+                let layout = side.layout(self, t)?;
                 for &v in &frontier[near] {
                     next[far].extend(
                         layout.indices()[layout.row(v as usize)]

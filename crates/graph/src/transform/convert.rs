@@ -34,6 +34,7 @@ impl Graph {
         for (what, count) in [("nodes", node_ids.total()), ("edges", edge_ids.total())] {
             check_limit(what, count).map_err(|e| e.in_relation("(all)"))?;
         }
+        self.read_stored()?;
         let total = edge_ids.total() as usize;
         let (mut src, mut dst) = (Vec::with_capacity(total), Vec::with_capacity(total));
         for (t, r) in self.relations().iter().enumerate() {
@@ -78,7 +79,7 @@ pub fn to_heterogeneous(
     etype: &[u32],
 ) -> Result<(Graph, Vec<Vec<u32>>, Vec<Vec<u32>>), GraphError> {
     graph.schema().expect_one_type("graph", "`to_homogeneous` makes one of several")?;
-    let (relation, nodes) = (&graph.relations()[0], &graph.node_counts()[0]);
+    let (relation, nodes) = (graph.in_memory(0)?, &graph.node_counts()[0]);
     for (arg, why, expected, actual) in [
         ("ntype", "one entry per node", *nodes, ntype.len()),
         ("etype", "one entry per edge", relation.num_edges(), etype.len()),

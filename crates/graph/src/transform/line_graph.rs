@@ -41,7 +41,7 @@ impl Graph {
         backtracking: Backtracking,
     ) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "a line graph")?;
-        let r = &self.relations()[t];
+        let r = self.in_memory(t)?;
         let out = r.csr();
         let followers = |e: usize| {
             let (u, v) = (r.src()[e], r.dst()[e] as usize);
@@ -107,7 +107,7 @@ impl Graph {
         etype: impl EdgeKey,
     ) -> Result<(Self, Vec<u32>), GraphError> {
         let t = self.one_node_type(etype, "a line graph")?;
-        let (r, name) = (&self.relations()[t], self.schema().etypes()[t].to_string());
+        let (r, name) = (self.in_memory(t)?, self.schema().etypes()[t].to_string());
         let endpoints = |e: u32| (r.src()[e as usize], r.dst()[e as usize]);
         let (mut edges, mut reverses) = (vec![], vec![]);
         for e in 0..r.num_edges() as u32 {

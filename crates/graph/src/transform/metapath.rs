@@ -40,7 +40,8 @@ impl Graph {
         let s = self.schema().endpoints(path[0]).0;
         let d = self.schema().endpoints(path[path.len() - 1]).1;
         let sources = self.node_counts()[s];
-        let steps: Vec<&Relation> = path.iter().map(|&t| &self.relations()[t]).collect();
+        let steps: Vec<&Relation> =
+            path.iter().map(|&t| self.in_memory(t)).collect::<Result<_, _>>()?;
         steps.iter().for_each(|r| {
             r.csr();
         });

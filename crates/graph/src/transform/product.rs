@@ -37,8 +37,8 @@ impl Graph {
     /// time grows with `k`.
     pub fn khop_graph(&self, etype: impl EdgeKey, k: usize) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "khop_graph")?;
-        let nodes = self.relations()[t].num_src();
-        let csr = self.relations()[t].csr();
+        let relation = self.in_memory(t)?;
+        let (nodes, csr) = (relation.num_src(), relation.csr());
         let count = count_walks(csr, k);
         check_limit("edges", count).map_err(|e| self.in_etype(t, e))?;
         let what = || format!("a graph of {count} walks of {k} edges");
@@ -105,7 +105,7 @@ impl Graph {
                 expected: first.dst.clone(),
             });
         }
-        let (a, b) = (&self.relations()[t], &other.relations()[o]);
+        let (a, b) = (self.in_memory(t)?, other.in_memory(o)?);
         check_len("nodes", "as the destinations of the first relation", a.num_dst(), b.num_src())
             .map_err(|e| e.in_relation(&second.to_string()))?;
         let new = EdgeType::new(&*first.src, ONE_RELATION, &*second.dst);

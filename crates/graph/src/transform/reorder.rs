@@ -53,6 +53,7 @@ impl Graph {
     /// # Cost
     /// `O(V log V + E)`; Cuthill–McKee sorts the neighbours of each node besides.
     pub fn reorder(&self, nodes: NodeOrder<'_>, edges: EdgeOrder) -> Result<Subgraph, GraphError> {
+        self.read_stored()?;
         let order = match nodes {
             NodeOrder::Kept => None,
             NodeOrder::InDegree => Some(self.by_in_degree()),

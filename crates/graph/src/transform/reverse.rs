@@ -57,7 +57,7 @@ impl Graph {
     pub fn add_reverse_edges(&self, etype: impl EdgeKey) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "adding reverse edges")?;
         let (relation, origin) =
-            with_reverse_edges(&self.relations()[t]).map_err(|e| self.in_etype(t, e))?;
+            with_reverse_edges(self.in_memory(t)?).map_err(|e| self.in_etype(t, e))?;
         let mut g = self.with_relation(t, relation);
         for (name, c) in self.edge_frames()[t].columns() {
             g.edges_mut(t)?.insert_column(name, c.select(&origin))?;

@@ -70,7 +70,7 @@ impl Graph {
         fill: impl Into<ByColumn<LoopFill>>,
     ) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "adding self loops")?;
-        let (r, old, fill) = (&self.relations()[t], &self.edge_frames()[t], fill.into());
+        let (r, old, fill) = (self.in_memory(t)?, &self.edge_frames()[t], fill.into());
         fill.check(std::slice::from_ref(old))?;
         let mut wanted = vec![true; r.num_dst()];
         if at == LoopsAt::NodesWithout {
@@ -102,7 +102,7 @@ impl Graph {
     /// Unknown type, or different source and destination node types.
     pub fn remove_self_loops(&self, etype: impl EdgeKey) -> Result<Subgraph, GraphError> {
         let t = self.one_node_type(etype, "removing self loops")?;
-        let r = &self.relations()[t];
+        let r = self.in_memory(t)?;
         self.keep_edges(t, &r.src().iter().zip(r.dst()).map(|(u, v)| u != v).collect::<Vec<_>>())
     }
 }

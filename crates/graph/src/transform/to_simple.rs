@@ -78,7 +78,8 @@ impl Graph {
         combine.check(self.edge_frames())?;
         let (mut relations, mut frames) = (vec![], vec![]);
         let (mut edge_ids, mut counts, mut mapping) = (vec![], vec![], vec![]);
-        for (t, (r, frame)) in self.relations().iter().zip(self.edge_frames()).enumerate() {
+        for (t, frame) in self.edge_frames().iter().enumerate() {
+            let r = self.in_memory(t)?;
             let (joint, origin) = edges(t, r).map_err(|e| self.in_etype(t, e))?;
             let mut groups = parallel(&joint).map_err(|e| self.in_etype(t, e))?;
             let mut place = vec![0; r.num_edges()];

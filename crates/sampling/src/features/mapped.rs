@@ -9,7 +9,6 @@ use safetensors::tensor::TensorView;
 use crate::features::format::{CHECKSUM, SCALE, TENSOR, row_hash};
 use crate::features::packed::Packed;
 use crate::features::row_type::RowType;
-use crate::features::source::FeatureSource;
 use crate::features::source::reads_through;
 use burn_gnn_files::internal::cut;
 use burn_gnn_files::internal::{MappedFile, TensorViews, format_error};

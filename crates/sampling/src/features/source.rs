@@ -195,23 +195,23 @@ pub(super) fn check_sources(
 /// A store behind a pointer is that store, also one whose type is known at run time only; so is one around packed rows.
 macro_rules! reads_through {
     ($($source:ty, $self:ident => $store:expr $(, $s:ident)?;)*) => {$(
-        impl$(<$s: FeatureSource + ?Sized>)? FeatureSource for $source {
+        impl$(<$s: $crate::features::source::FeatureSource + ?Sized>)? $crate::features::source::FeatureSource for $source {
             fn num_rows(&$self) -> usize {
                 $store.num_rows()
             }
             fn width(&$self) -> usize {
                 $store.width()
             }
-            fn read_rows(&$self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
+            fn read_rows(&$self, ids: &[u32], out: &mut [f32]) -> Result<(), burn_gnn_graph::GraphError> {
                 $store.read_rows(ids, out)
             }
-            fn gather(&$self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+            fn gather(&$self, ids: &[u32]) -> Result<Vec<f32>, burn_gnn_graph::GraphError> {
                 $store.gather(ids)
             }
-            fn gather_mean(&$self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+            fn gather_mean(&$self, relation: &burn_gnn_graph::Relation, ids: &[u32]) -> Result<Vec<f32>, burn_gnn_graph::GraphError> {
                 $store.gather_mean(relation, ids)
             }
-            fn gather_tensor(&$self, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
+            fn gather_tensor(&$self, ids: &[u32], device: &burn::tensor::Device) -> Result<burn::tensor::Tensor<2>, burn_gnn_graph::GraphError> {
                 $store.gather_tensor(ids, device)
             }
         }

@@ -10,7 +10,7 @@ use crate::neighbor::trees::SeedTrees;
 use crate::neighbor::trees::Trees;
 use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::{check_ids, check_len};
-use burn_gnn_graph::{EdgeKey, GraphError, NodeKey, Relation};
+use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
 
 /// Seeds per node type, and the time of each.
 pub(crate) type SeedsWithTimes = (Vec<Vec<u32>>, Vec<Vec<i64>>);

@@ -9,7 +9,7 @@ use crate::choice::strategy::Strategy;
 use crate::neighbor::memory::Memory;
 use crate::random::alias::{AliasTables, check_weights};
 use burn_gnn_graph::internal::setting;
-use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph, of_etype};
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, OriginalIds, Subgraph, of_etype};
 
 /// Samples, around seeds, some in-edges of every node found so far, hop after hop, and makes a [`Block`](crate::Block)
 /// of each hop (Hamilton, Ying, Leskovec, NeurIPS 2017; DGL's `NeighborSampler`, PyG's `NeighborLoader`).
@@ -367,7 +367,7 @@ impl NeighborSampler {
     }
 
     /// Whether the settings go with one another; makes alias tables where draws need them.
-    fn checked(mut self) -> Result<Self, GraphError> {
+    pub(super) fn checked(mut self) -> Result<Self, GraphError> {
         let (g, strategy) = (&self.source.graph, self.strategy);
         if self.replace && !strategy.can_replace() {
             let expected = "a strategy of draws with replacement";
