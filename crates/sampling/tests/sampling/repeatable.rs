@@ -64,7 +64,7 @@ fn equal_for_one_and_many_threads() {
         content(&sample(s, [("paper", &papers), ("author", &authors)], key))
     };
     for (i, s) in samplers(&g).iter().enumerate() {
-        let sample = |n, parallel| {
+        let sample = |n, parallel: bool| {
             let s = apply_if(!parallel, s.clone(), NeighborSampler::with_one_thread);
             on_threads(n, || around(&s, SampleKey::new(5).at(1, 9)))
         };
