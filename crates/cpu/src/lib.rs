@@ -15,46 +15,22 @@
 
 #![deny(unsafe_code)]
 
-mod activation;
-mod adjacency;
 pub mod attention;
 pub mod dense;
-mod derivatives;
-mod elem;
-mod exp;
 pub mod gsddmm;
 pub mod gspmm;
-mod half_floats;
-mod lanes;
-mod last_level_cache;
 pub mod logsumexp;
-mod output_buffer;
-mod parallel_runs;
-mod philox;
+mod math;
+mod number;
+mod parallel;
+mod prefetch;
 pub mod relational;
-mod scatter;
 mod simd;
 pub mod softmax;
-mod softmax_shift;
 pub mod split_rows;
 pub mod typed;
-mod unroll;
 
-pub use elem::{Acc, Elem, Real};
-pub use exp::Exp;
 /// A GSpMM with weights, degree scales and an epilogue.
 pub use gspmm::aggregate;
-pub use simd::instruction_set;
-
-pub(crate) use adjacency::Adjacency;
-pub(crate) use burn_gnn_structure::internal::huge_room as room;
-pub(crate) use burn_gnn_structure::internal::{Cache, prefetch, prefetch_at, prefetch_to};
-pub(crate) use last_level_cache::from_memory;
-pub(crate) use output_buffer::{Sink, zeros};
-pub(crate) use parallel_runs::{by_edges, evenly, split_mut};
-pub(crate) use scatter::{
-    EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges,
-    collect_rows2, scatter,
-};
-pub(crate) use simd::{FAR, Vectorised, ahead, vectorised, widest};
-pub(crate) use softmax_shift::{divisor, inverse, shift};
+pub use number::{Acc, Elem, Exp, Real};
+pub use simd::instruction_sets::instruction_set;

@@ -6,7 +6,11 @@ use burn_gnn_plan::LogSumExpPlan;
 
 use crate::dense::widen::put_sums;
 use crate::softmax::segments::{by_segment, column_max, exponentials};
-use crate::{Acc, Elem, Exp, Vectorised, by_edges, collect_rows, divisor, shift, vectorised};
+use crate::number::{Acc, Elem, Exp};
+use crate::simd::instruction_sets::{Vectorised, vectorised};
+use crate::parallel::runs::by_edges;
+use crate::parallel::scatter::collect_rows;
+use crate::math::softmax_shift::{divisor, shift};
 
 /// Largest entry and sum of exponentials of every column of one segment.
 struct Sums<'a, T: Elem> {

@@ -7,7 +7,8 @@ use std::mem::MaybeUninit;
 use burn_gnn_plan::SplitPlan;
 use rayon::prelude::*;
 
-use crate::{Elem, room};
+use crate::number::Elem;
+use burn_gnn_structure::internal::huge_room;
 
 /// Entries that are worth a trip through the thread pool.
 const RUN: usize = 1 << 15;
@@ -29,7 +30,7 @@ impl<T: Elem> FilledByPart<T> {
         let rows = plan.all_rows();
         Self {
             plan: plan.clone(),
-            entries: room(rows * width),
+            entries: huge_room(rows * width),
             width,
             written: vec![false; plan.parts()],
         }
@@ -80,7 +81,7 @@ pub fn add_to<T: Elem>(all: &mut [T], first: &[T]) {
 
 /// `first` with zeros behind it, `len` entries.
 pub fn extend<T: Elem>(first: &[T], len: usize) -> Vec<T> {
-    let mut out = room::<T>(len);
+    let mut out = huge_room::<T>(len);
     out.extend_from_slice(first);
     out.resize(len, T::zeroed());
     out

@@ -5,10 +5,10 @@ use std::ops::RangeFull;
 
 use serde::{Deserialize, Serialize};
 
-use crate::GraphError;
-use crate::counted::counted;
-use crate::error::setting;
-use crate::or_panic::OrPanic;
+use crate::error::GraphError;
+use crate::error::count_noun::counted;
+use crate::error::graph_error::setting;
+use crate::error::or_panic::OrPanic;
 
 /// A canonical edge type, `(src_type, relation, dst_type)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

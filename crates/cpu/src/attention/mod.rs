@@ -25,8 +25,9 @@ mod forward;
 
 use burn_gnn_plan::{AttentionPlan, DropoutPlan};
 
-use crate::philox::{LANES, philox_lanes};
-use crate::{Acc, Adjacency, Elem, Exp};
+use crate::math::philox::{LANES, philox_lanes};
+use crate::number::{Acc, Elem, Exp};
+use crate::parallel::adjacency::Adjacency;
 
 /// Result `[num_dst, heads, dim]`, and `[num_dst, 2, heads]`: max of the scores and 1 / Σ exp(score - max),
 /// both 0 without edges and where all scores are -inf; from `z`, and `a_src` and `a_dst`, or given scores alone.

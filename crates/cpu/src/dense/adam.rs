@@ -3,7 +3,8 @@
 use burn_gnn_plan::{AdamFactors, AdamForm};
 use rayon::prelude::*;
 
-use crate::{Acc, Elem, Vectorised, vectorised};
+use crate::number::{Acc, Elem};
+use crate::simd::instruction_sets::{Vectorised, vectorised};
 
 /// Entries of one piece of work: four streams of it stay within the second-level cache.
 const PIECE: usize = 1 << 15;

@@ -1,6 +1,10 @@
 //! Converts element types in one pass.
 
-use crate::{Elem, Sink, Vectorised, collect_rows, evenly, vectorised};
+use crate::number::Elem;
+use crate::parallel::output_buffer::Sink;
+use crate::simd::instruction_sets::{Vectorised, vectorised};
+use crate::parallel::scatter::collect_rows;
+use crate::parallel::runs::evenly;
 
 /// `x` in another type; every thread takes a run of entries.
 pub fn convert<A: Elem, B: Elem<Acc = A::Acc>>(x: &[A]) -> Vec<B> {

@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use super::dropout::Mask;
-use crate::activation::OnNumbers;
-use crate::{
-    Acc, EdgeRows, Elem, Places, Scattered, Sink, Vectorised, collect_beside,
-    collect_rows_and_edges, collect_rows2, evenly, scatter, split_mut, vectorised,
-};
+use crate::math::activation::OnNumbers;
+use crate::number::{Acc, Elem};
+use crate::parallel::scatter::{EdgeRows, Places, Scattered, collect_beside, collect_rows2, collect_rows_and_edges};
+use crate::parallel::output_buffer::Sink;
+use crate::simd::instruction_sets::{Vectorised, vectorised};
+use crate::parallel::runs::{evenly, split_mut};
+use crate::parallel::scatter;
 use burn_gnn_plan::Activation;
 use burn_gnn_plan::EpiloguePlan;
 

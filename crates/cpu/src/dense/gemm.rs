@@ -5,7 +5,8 @@ use std::mem::MaybeUninit;
 
 pub(super) use gemm::Parallelism;
 
-use crate::{Real, room};
+use crate::number::Real;
+use burn_gnn_structure::internal::huge_room;
 
 /// Rows of a strided matrix, and its strides by row and by column.
 pub(crate) type Strided<'a, A> = (&'a [A], [usize; 2]);
@@ -87,7 +88,7 @@ pub(super) fn fresh<A: Real>(
     threads: Parallelism,
 ) -> Vec<A> {
     let len = m * n;
-    let mut out = room::<A>(len);
+    let mut out = huge_room::<A>(len);
     multiply([m, n, k], l, r, (Out::Fresh(&mut out.spare_capacity_mut()[..len]), n), threads);
     // SAFETY: there is room for `len` entries, and a product writes every one of its result.
     unsafe { out.set_len(len) };

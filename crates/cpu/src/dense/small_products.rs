@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use super::widen::widen;
-use crate::{Acc, Elem, Real};
+use crate::number::{Acc, Elem, Real};
 
 /// Columns of a panel: one register of AVX-512, two of AVX2.
 pub(crate) const LANES: usize = 16;

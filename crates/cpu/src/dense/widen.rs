@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 
 use super::convert::convert;
-use crate::{Elem, Real, Sink, Vectorised, vectorised};
+use crate::number::{Elem, Real};
+use crate::parallel::output_buffer::Sink;
+use crate::simd::instruction_sets::{Vectorised, vectorised};
 
 /// Entries as they are, where elements are their own type of sums.
 #[inline(always)]

@@ -15,10 +15,14 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::{
-    Acc, Adjacency, Cache, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows,
-    evenly, prefetch_to, scatter, widest, zeros,
-};
+use crate::number::{Acc, Elem};
+use crate::parallel::adjacency::Adjacency;
+use burn_gnn_structure::internal::{Cache, prefetch_to};
+use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows};
+use crate::parallel::output_buffer::{Sink, zeros};
+use crate::simd::instruction_sets::{Vectorised, widest};
+use crate::parallel::runs::{by_edges, evenly};
+use crate::parallel::scatter;
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
 /// Edges between asking for a row and reading it.

@@ -13,11 +13,15 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::forward::{AHEAD, LANES, Rows, ask, block, fold, load};
-use crate::derivatives::{Chain, Over, Pass, Quotient, Times};
-use crate::{
-    Acc, Adjacency, Cache, Elem, FAR, Sink, Vectorised, by_edges, collect_rows, evenly,
-    from_memory, widest, zeros,
-};
+use crate::math::derivatives::{Chain, Over, Pass, Quotient, Times};
+use crate::number::{Acc, Elem};
+use crate::parallel::adjacency::Adjacency;
+use burn_gnn_structure::internal::Cache;
+use crate::prefetch::{FAR, from_memory};
+use crate::parallel::output_buffer::{Sink, zeros};
+use crate::simd::instruction_sets::{Vectorised, widest};
+use crate::parallel::runs::{by_edges, evenly};
+use crate::parallel::scatter::collect_rows;
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
 /// What a gradient reads; operands that it does not need may be empty.

@@ -4,15 +4,19 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::activation::OnNumbers;
+use crate::math::activation::OnNumbers;
 use crate::dense::widen::widen;
 use crate::gspmm;
 use crate::gspmm::gather::{CopyLhs, Messages, for_blocks, put};
 use crate::gspmm::layout::Same;
-use crate::lanes::Lanes;
-use crate::simd::{Blocked, InstructionSets, Vectorised, vectorised};
-use crate::unroll::each;
-use crate::{Acc, Adjacency, Elem, Exp, Sink, by_edges, collect_rows, evenly};
+use crate::number::lanes::Lanes;
+use crate::simd::instruction_sets::{Blocked, InstructionSets, Vectorised, vectorised};
+use crate::simd::unroll::each;
+use crate::number::{Acc, Elem, Exp};
+use crate::parallel::adjacency::Adjacency;
+use crate::parallel::output_buffer::Sink;
+use crate::parallel::runs::{by_edges, evenly};
+use crate::parallel::scatter::collect_rows;
 use burn_gnn_plan::{Activation, AggregatePlan, DegreeScale, Side};
 
 /// Operands of one weighted sum.

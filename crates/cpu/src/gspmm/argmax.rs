@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use super::gather::{CopyLhs, Messages, Op, for_blocks, put, put_last};
 use super::layout::{Layout, Same};
-use crate::lanes::Lanes;
-use crate::simd::{Blocked, InstructionSets};
-use crate::unroll::each;
-use crate::{
-    Acc, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows, collect_rows_and_edges,
-    collect_rows2,
-};
+use crate::number::lanes::Lanes;
+use crate::simd::instruction_sets::{Blocked, InstructionSets};
+use crate::simd::unroll::each;
+use crate::number::{Acc, Elem};
+use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows, collect_rows2, collect_rows_and_edges};
+use crate::parallel::output_buffer::Sink;
+use crate::prefetch::ahead;
+use crate::parallel::runs::by_edges;
 use burn_gnn_plan::{BinaryOp, GspmmPlan};
 
 /// Columns that a byte of every lane describes.
@@ -266,9 +267,9 @@ mod tests {
     use half::f16;
     use proptest::prelude::*;
 
-    use super::super::argmax_grad::{SavedArgmax, select_grad};
+    use crate::gspmm::argmax_grad::{SavedArgmax, select_grad};
     use super::*;
-    use crate::Adjacency;
+    use crate::parallel::adjacency::Adjacency;
     use burn_gnn_plan::Reduce;
 
     /// Widths that are a multiple of 16, and enough destinations for bits to be smaller than ids.

@@ -4,13 +4,16 @@ use std::ops::Range;
 
 use super::argmax::{GROUP, WORDS};
 use super::gather::{WIDE_ROW, for_blocks, put};
-use crate::lanes::Lanes;
-use crate::simd::{Blocked, InstructionSets};
-use crate::unroll::each;
-use crate::{
-    Acc, Adjacency, Cache, Elem, FAR, Sink, ahead, by_edges, collect_rows, from_memory, prefetch,
-    prefetch_to,
-};
+use crate::number::lanes::Lanes;
+use crate::simd::instruction_sets::{Blocked, InstructionSets};
+use crate::simd::unroll::each;
+use crate::number::{Acc, Elem};
+use crate::parallel::adjacency::Adjacency;
+use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
+use crate::prefetch::{FAR, ahead, from_memory};
+use crate::parallel::output_buffer::Sink;
+use crate::parallel::runs::by_edges;
+use crate::parallel::scatter::collect_rows;
 
 /// Gradient of a selection of copied rows: entry `j` of row `u` sums `grad[v, j]` over the out-edges
 /// `(u, v, e)` that are the argmax there.

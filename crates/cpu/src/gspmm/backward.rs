@@ -17,12 +17,16 @@ use super::Table;
 use super::argmax::bit_words;
 use super::argmax_grad::{SavedArgmax, select_grad};
 use super::gather::{Any, CopyLhs, Messages, Mul, Op, sum};
-use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same};
+use super::layout::{HeadsOf16, HeadsOf8, Layout, One, Same};
 use super::product_grad::{Product, Reduced, product_grad};
-use crate::Acc;
-use crate::derivatives::{Chain, Minus, Over, Pass, Quotient, Times};
-use crate::parallel_runs::{by_edges, evenly, run_all};
-use crate::{Adjacency, Elem, aggregate, collect_rows, prefetch};
+use crate::number::Acc;
+use crate::math::derivatives::{Chain, Minus, Over, Pass, Quotient, Times};
+use crate::parallel::runs::{by_edges, evenly, run_all};
+use crate::parallel::adjacency::Adjacency;
+use crate::number::Elem;
+use crate::gspmm::aggregate;
+use crate::parallel::scatter::collect_rows;
+use burn_gnn_structure::internal::prefetch;
 use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// What a gradient reads beside the plan; operands it does not need may be empty.

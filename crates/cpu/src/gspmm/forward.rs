@@ -6,12 +6,13 @@
 use super::Table;
 use super::argmax::{better, bit_words, select, select_bits, select_ids};
 use super::gather::{Any, CopyLhs, CopyRhs, Messages, Mul, Op, sum};
-use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same};
-use crate::Acc;
-use crate::lanes::Lanes;
-use crate::parallel_runs::{by_edges, run_all};
-use crate::simd::{Baseline, InstructionSets};
-use crate::{Adjacency, Elem};
+use super::layout::{HeadsOf16, HeadsOf8, Layout, One, Same};
+use crate::number::Acc;
+use crate::number::lanes::Lanes;
+use crate::parallel::runs::{by_edges, run_all};
+use crate::simd::instruction_sets::{Baseline, InstructionSets};
+use crate::parallel::adjacency::Adjacency;
+use crate::number::Elem;
 use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// Values. An operand that the operator does not read may be empty.

@@ -15,13 +15,16 @@
 use std::ops::Range;
 
 use super::layout::Layout;
-use crate::lanes::Lanes;
-use crate::simd::{Baseline, Blocked, InstructionSets};
-use crate::unroll::each;
-use crate::{
-    Acc, Adjacency, Cache, Elem, FAR, Sink, ahead, by_edges, collect_rows, from_memory, prefetch,
-    prefetch_to,
-};
+use crate::number::lanes::Lanes;
+use crate::simd::instruction_sets::{Baseline, Blocked, InstructionSets};
+use crate::simd::unroll::each;
+use crate::number::{Acc, Elem};
+use crate::parallel::adjacency::Adjacency;
+use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
+use crate::prefetch::{FAR, ahead, from_memory};
+use crate::parallel::output_buffer::Sink;
+use crate::parallel::runs::by_edges;
+use crate::parallel::scatter::collect_rows;
 use burn_gnn_plan::BinaryOp;
 
 /// A message operator. The frequent ones are types, the rest is asked once per block of columns.

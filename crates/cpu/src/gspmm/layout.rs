@@ -1,7 +1,8 @@
 //! Encodes where a block of message features finds its operand entries as a type that the compiler specialises for.
 
-use crate::lanes::Lanes;
-use crate::{Acc, Cache, Elem, prefetch_to};
+use crate::number::lanes::Lanes;
+use crate::number::{Acc, Elem};
+use burn_gnn_structure::internal::{Cache, prefetch_to};
 
 /// A regular layout of an operand row against a message row.
 pub(crate) trait Layout: Copy + Sync {

@@ -3,8 +3,11 @@
 use std::ops::Range;
 
 use super::grouped_edges::GroupedEdges;
-use crate::Real;
-use crate::{Elem, collect_rows, evenly, prefetch};
+use crate::number::Real;
+use crate::number::Elem;
+use crate::parallel::scatter::collect_rows;
+use crate::parallel::runs::evenly;
+use burn_gnn_structure::internal::prefetch;
 
 /// Edges between asking for a row and adding it.
 const AHEAD: usize = 16;

@@ -9,7 +9,8 @@ use burn_gnn_plan::RelationalPlan;
 use rayon::prelude::*;
 
 use crate::dense::small_products::{Matrices, Panels, row_stride};
-use crate::{Acc, Elem, zeros};
+use crate::number::{Acc, Elem};
+use crate::parallel::output_buffer::zeros;
 use aggregate::{Walk, Weights};
 use grouped_edges::{GroupedEdges, by_dst, by_src, src_pairs};
 use products::Products;

@@ -20,10 +20,16 @@ use std::ops::Range;
 
 use burn_gnn_plan::SoftmaxPlan;
 
-use crate::{
-    Acc, Adjacency, Cache, EdgeRows, Elem, Exp, FAR, Scattered, Vectorised, by_edges, divisor,
-    from_memory, prefetch, prefetch_to, scatter, shift, widest, zeros,
-};
+use crate::number::{Acc, Elem, Exp};
+use crate::parallel::adjacency::Adjacency;
+use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
+use crate::parallel::scatter::{EdgeRows, Scattered};
+use crate::prefetch::{FAR, from_memory};
+use crate::simd::instruction_sets::{Vectorised, widest};
+use crate::parallel::runs::by_edges;
+use crate::math::softmax_shift::{divisor, shift};
+use crate::parallel::scatter;
+use crate::parallel::output_buffer::zeros;
 
 /// Edges between asking for a row and reading it.
 const AHEAD: usize = 16;

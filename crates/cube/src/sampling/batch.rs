@@ -11,8 +11,8 @@ use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampleKey, SampledBatch};
 
 use super::ids::Ids;
 use super::renumber::pick_kernel;
-use crate::launch::{address, arg, empty, grid};
-use crate::layout::csc;
+use crate::device::launch::{address, arg, empty, grid};
+use crate::message::layout::csc;
 
 /// A batch of [`DeviceSampler`](crate::DeviceSampler), on its device: blocks as [`MiniBatch`] has them, each array a
 /// tensor.

@@ -6,7 +6,7 @@
 
 use cubecl::prelude::*;
 
-use crate::philox::{philox, pick};
+use crate::numeric::philox::{philox, pick};
 
 /// Nodes, and which of their edges are candidates.
 #[derive(CubeType, CubeLaunch)]

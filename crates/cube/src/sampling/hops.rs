@@ -8,18 +8,15 @@ use burn_gnn_sampling::SampleKey;
 use burn_gnn_sampling::internal::{HopDraws, TimeRanks};
 
 use super::batch::{DeviceBatch, Found, Hop, pick};
-use super::draw::{
-    CandidatesLaunch, NodeWordsLaunch, count_kernel, mark_kernel, smallest_kernel, uniform_kernel,
-    weighted_kernel,
-};
+use super::draw::{CandidatesLaunch, NodeWordsLaunch, count_kernel, mark_kernel, smallest_kernel, uniform_kernel, weighted_kernel};
 use super::ids::{Ids, number_at};
 use super::renumber::{copy_kernel, first_kernel, offer_kernel, row_kernel, settle_kernel};
 use super::trees::Trees;
 use super::{DeviceSampler, ones};
-use crate::device::{check_arrays, upload};
-use crate::launch::{address, arg, empty, grid};
-use crate::layout::csc;
-use crate::scan::exclusive_sums;
+use crate::device::upload::{check_arrays, upload};
+use crate::device::launch::{address, arg, empty, grid};
+use crate::message::layout::csc;
+use crate::numeric::scan::exclusive_sums;
 
 /// What one batch at a time writes.
 #[derive(Debug)]
@@ -443,7 +440,7 @@ pub(super) fn copy(from: &CubeTensor, n: usize, to: CubeTensor) -> CubeTensor {
 /// Weights as they are.
 fn upload_floats(values: &[f32], device: &CubeDevice) -> CubeTensor {
     let values: Vec<f64> = values.iter().map(|&w| f64::from(w)).collect();
-    crate::device::upload_floats(&values, device, DType::F32)
+    crate::device::upload::upload_floats(&values, device, DType::F32)
 }
 
 /// Writes, or forgets, the rows of nodes from `from` on.

@@ -7,9 +7,9 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::GraphError;
 use cubecl::prelude::*;
 
-use crate::check::bytes_held;
-use crate::device::upload;
-use crate::launch::{self, address, empty, grid};
+use crate::device::check::bytes_held;
+use crate::device::upload::upload;
+use crate::device::launch::{address, empty, grid, self};
 
 /// Ids in an array that may be longer.
 #[derive(Clone, Debug)]

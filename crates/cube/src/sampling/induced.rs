@@ -11,9 +11,9 @@ use super::batch::{DeviceBatch, edge_ids};
 use super::draw::{Candidates, CandidatesLaunch};
 use super::hops::{Tables, check_arrays_of_batch};
 use super::ids::{Ids, number_at};
-use crate::launch::{address, arg, grid};
-use crate::layout::csc;
-use crate::scan::exclusive_sums;
+use crate::device::launch::{address, arg, grid};
+use crate::message::layout::csc;
+use crate::numeric::scan::exclusive_sums;
 
 /// A subgraph of [`DeviceSampler`](crate::DeviceSampler), on its device: nodes and all edges between them, each array a
 /// tensor.

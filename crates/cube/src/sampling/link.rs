@@ -12,8 +12,8 @@ use burn_gnn_sampling::{LinkExclusion, SampleKey, SampledBatch, Sampler, SeedKin
 use super::batch::{DeviceBatch, pick};
 use super::ids::Ids;
 use super::{DeviceNegativeSampler, DeviceSampler};
-use crate::device::upload;
-use crate::layout::endpoints;
+use crate::device::upload::upload;
+use crate::message::layout::endpoints;
 
 /// Seed edges, negative pairs with their sources, and the blocks that compute the endpoints of all pairs, made on a
 /// device from ids that are there: the batches of a [`LinkSampler`](burn_gnn_sampling::LinkSampler) with

@@ -22,8 +22,8 @@ use burn_gnn_sampling::internal::TimeRanks;
 use burn_gnn_sampling::{BlockSampler, MiniBatch, NeighborSampler, SampleKey};
 use cubecl::prelude::InputScalar;
 
-use crate::device::{check_arrays, check_size};
-use crate::error::CubeError;
+use crate::device::upload::{check_arrays, check_size};
+use crate::device::error::CubeError;
 pub use batch::DeviceBatch;
 use hops::{Tables, arrays_of};
 use ids::{Ids, number_at};
@@ -131,7 +131,7 @@ impl DeviceSampler {
             return Err(DeviceSampleError::Lacks { what });
         }
         for relation in sampler.graph().relations() {
-            crate::check_device(relation, &device)?;
+            crate::device::upload::check_device(relation, &device)?;
         }
         let most = sampler.graph().node_counts().iter().copied().max().unwrap_or(0);
         check_size("nodes", most, &device)?;

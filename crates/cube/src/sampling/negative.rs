@@ -11,9 +11,9 @@ use cubecl::prelude::*;
 use super::draw::insert;
 use super::ids::Ids;
 use super::{DeviceSampleError, cube_device, ints};
-use crate::device::{check_size, upload};
-use crate::launch::{address, arg, grid};
-use crate::philox::{philox, pick};
+use crate::device::upload::{check_size, upload};
+use crate::device::launch::{address, arg, grid};
+use crate::numeric::philox::{philox, pick};
 
 /// A [`NegativeSampler`] whose pairs are drawn on a device: the same pairs for the same key, bit for bit.
 ///

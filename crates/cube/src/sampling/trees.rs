@@ -11,9 +11,9 @@ use cubecl::prelude::*;
 use super::hops::copy;
 use super::ids::{Ids, check_room, number_at};
 use super::{DeviceSampler, ones};
-use crate::device::upload;
-use crate::launch::{address, arg, grid};
-use crate::scan::exclusive_sums;
+use crate::device::upload::upload;
+use crate::device::launch::{address, arg, grid};
+use crate::numeric::scan::exclusive_sums;
 
 /// Trees of a batch.
 pub(super) struct Trees {

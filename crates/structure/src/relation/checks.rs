@@ -5,8 +5,8 @@ use std::fmt::Display;
 use rayon::prelude::*;
 
 use super::{LIMIT, UNNAMED};
-use crate::GraphError;
-use crate::memory::room;
+use crate::error::GraphError;
+use crate::memory::reserve::room;
 
 /// Refuses more nodes or edges than a relation numbers.
 pub fn check_limit(what: &'static str, count: u64) -> Result<(), GraphError> {

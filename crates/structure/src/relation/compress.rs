@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::Compressed;
 use super::checks::offsets;
-use crate::or_panic::OrPanic;
+use crate::error::or_panic::OrPanic;
 
 /// Below this many edges one thread is faster than two. Miri is to see both ways, and is slow.
 pub(super) const PARALLEL_FROM: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::checks::{check_counts, check_len};
 use super::{Relation, UNNAMED};
-use crate::GraphError;
+use crate::error::GraphError;
 
 impl Relation {
     /// From CSR: row `u` of `indptr` lists the destinations of source `u`. `edge_ids[p]` is the id of the edge at

@@ -1,7 +1,8 @@
 //! Sorts a relation by destination, with renumbered edges.
 
-use crate::bytes::{Bytes, CountBytes};
-use crate::{Derived, Relation};
+use crate::memory::bytes::{Bytes, CountBytes};
+use crate::derived::Derived;
+use crate::relation::Relation;
 
 /// What a relation keeps of its renumbered self.
 #[derive(Debug)]

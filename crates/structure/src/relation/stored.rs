@@ -9,9 +9,9 @@ use rayon::prelude::*;
 
 use super::checks::{check_counts, check_limit, check_nodes};
 use super::{Coo, Edges, Endpoints, Kept, Relation, UNNAMED};
-use crate::GraphError;
-use crate::memory::{filled, room};
-use crate::or_panic::OrPanic;
+use crate::error::GraphError;
+use crate::memory::reserve::{filled, room};
+use crate::error::or_panic::OrPanic;
 
 /// Rows that are read at a time where all edges are.
 const ROWS: usize = 1 << 16;
@@ -280,7 +280,7 @@ fn by_edge_id(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Bytes;
+    use crate::memory::bytes::Bytes;
     use crate::relation::LIMIT;
 
     /// A relation in memory, read as if it were in a file.

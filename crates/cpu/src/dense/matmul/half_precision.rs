@@ -14,7 +14,8 @@ use super::Transposed;
 use super::product::Product;
 use crate::dense::convert::convert;
 use crate::dense::widen::{append, put_sums, widen};
-use crate::{Elem, collect_rows};
+use crate::number::Elem;
+use crate::parallel::scatter::collect_rows;
 
 /// Widened entries of both sides of a block.
 const BLOCK: usize = 1 << 18;

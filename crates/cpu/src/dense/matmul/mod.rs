@@ -11,7 +11,7 @@ mod weight_grad;
 
 use product::Product;
 
-use crate::{Elem, Real};
+use crate::number::{Elem, Real};
 
 /// How the operands of a product are stored.
 #[derive(Clone, Copy, Debug, Default)]

@@ -8,11 +8,11 @@
 
 use rayon::prelude::*;
 
-use crate::Real;
+use crate::number::Real;
 use crate::dense::small_products::{LANES, outer};
-use crate::lanes::Lanes;
-use crate::unroll::each;
-use crate::{Vectorised, vectorised};
+use crate::number::lanes::Lanes;
+use crate::simd::unroll::each;
+use crate::simd::instruction_sets::{Vectorised, vectorised};
 
 /// Columns of the left operand whose sums stay in registers together.
 const COLUMNS: usize = 8;

@@ -1,7 +1,7 @@
 //! Multiplies two row-major matrices.
 
 use super::Transposed;
-use crate::Real;
+use crate::number::Real;
 use crate::dense::gemm::{Parallelism, fresh, onto};
 
 /// Multiplications from which a second thread pays; Flex has the same bound.

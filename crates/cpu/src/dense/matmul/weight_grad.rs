@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::Transposed;
 use super::product::Product;
-use crate::Real;
+use crate::number::Real;
 
 /// Rows of the smallest run, and runs at most.
 const MIN_RUN: usize = 1024;

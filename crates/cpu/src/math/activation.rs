@@ -1,0 +1,95 @@
+//! Computes activations on numbers.
+
+use burn_gnn_plan::Activation;
+
+use crate::number::{Acc, Exp};
+
+/// The function and its derivative on numbers.
+pub(crate) trait OnNumbers {
+    /// The function.
+    fn value<A: Acc + Exp>(self, x: A) -> A;
+    /// The derivative, from the result `y`. For a product with a gradient see [`chain`](Self::chain).
+    fn slope_from_output<A: Acc>(self, y: A) -> A;
+    /// The gradient of the argument, from the result `y` and its gradient. A closed relu chooses 0 and does
+    /// not multiply by it: an infinite gradient must not become NaN there.
+    fn chain<A: Acc>(self, y: A, grad: A) -> A;
+}
+
+impl OnNumbers for Activation {
+    #[inline(always)]
+    fn value<A: Acc + Exp>(self, x: A) -> A {
+        match self {
+            Self::None => x,
+            // Written so that NaN is not below 0 and stays.
+            Self::Relu => select(x < A::ZERO, A::ZERO, x),
+            Self::LeakyRelu(slope) => select(x > A::ZERO, x, x * A::of_f64(slope)),
+            Self::Elu(alpha) => select(x > A::ZERO, x, A::of_f64(alpha) * (x.exp_() - A::ONE)),
+        }
+    }
+
+    #[inline(always)]
+    fn slope_from_output<A: Acc>(self, y: A) -> A {
+        match self {
+            Self::None => A::ONE,
+            Self::Relu => select(y <= A::ZERO, A::ZERO, A::ONE),
+            Self::LeakyRelu(slope) => select(y > A::ZERO, A::ONE, A::of_f64(slope)),
+            Self::Elu(alpha) => select(y > A::ZERO, A::ONE, y + A::of_f64(alpha)),
+        }
+    }
+
+    #[inline(always)]
+    fn chain<A: Acc>(self, y: A, grad: A) -> A {
+        match self {
+            Self::None => grad,
+            Self::Relu => select(y <= A::ZERO, A::ZERO, grad),
+            _ => grad * self.slope_from_output(y),
+        }
+    }
+}
+
+/// Both sides are computed, so a loop over it has no branches.
+#[inline(always)]
+fn select<A>(take: bool, a: A, b: A) -> A {
+    if take { a } else { b }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Activation, OnNumbers};
+
+    const ALL: [Activation; 5] = [
+        Activation::None,
+        Activation::Relu,
+        Activation::LeakyRelu(0.2),
+        Activation::LeakyRelu(0.0),
+        Activation::Elu(0.7),
+    ];
+
+    #[test]
+    fn the_slope_is_the_derivative() {
+        for f in ALL {
+            for x in [-30.0f64, -2.0, -0.3, 0.4, 5.0] {
+                let step = 1e-6;
+                let want = (f.value(x + step) - f.value(x - step)) / (2.0 * step);
+                let got = f.slope_from_output(f.value(x));
+                assert!((got - want).abs() < 1e-8, "{f:?} at {x}: {got} against {want}");
+                assert_eq!(f.chain(f.value(x), 3.0), 3.0 * got);
+            }
+        }
+    }
+
+    #[test]
+    fn at_zero_and_beyond() {
+        let slopes = ALL.map(|f| f.slope_from_output(f.value(0.0f64)));
+        assert_eq!(slopes, [1.0, 0.0, 0.2, 0.0, 0.7]);
+        for f in ALL {
+            assert!(f.value(f32::NAN).is_nan(), "{f:?}");
+            assert_eq!(f.value(f32::INFINITY), f32::INFINITY, "{f:?}");
+        }
+        let low = ALL.map(|f| f.value(f64::NEG_INFINITY));
+        assert_eq!(low[..3], [f64::NEG_INFINITY, 0.0, f64::NEG_INFINITY]);
+        assert_eq!(low[4], -0.7);
+        assert_eq!(Activation::Relu.chain(0.0f32, f32::INFINITY), 0.0);
+        assert_eq!(Activation::Elu(1.0).value(200.0f32), 200.0);
+    }
+}

@@ -1,0 +1,39 @@
+//! Computes shift and divisor of a softmax, also where every logit of a group is masked.
+
+use crate::number::Acc;
+
+/// What a softmax subtracts from the logits of a group: the largest, or 0 where that is `-inf`. There every
+/// logit is `-inf`, whose exponential is 0, or NaN, whose exponential is NaN.
+#[inline(always)]
+pub(crate) fn shift<A: Acc>(largest: A) -> A {
+    if largest == A::of_f64(f64::NEG_INFINITY) { A::ZERO } else { largest }
+}
+
+/// What a softmax divides exponentials by: their sum, or 1 where that is 0. The largest logit adds 1 to it, so it
+/// is 0 for a group of masks only; NaN stays NaN.
+#[inline(always)]
+pub(crate) fn divisor<A: Acc>(sum: A) -> A {
+    if sum == A::ZERO { A::ONE } else { sum }
+}
+
+/// 1 over the sum, or 0 where it is 0; see [`divisor`].
+#[inline(always)]
+pub(crate) fn inverse<A: Acc>(sum: A) -> A {
+    if sum == A::ZERO { A::ZERO } else { A::ONE / sum }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_masks() {
+        const INF: f32 = f32::INFINITY;
+        assert_eq!([-INF, -3e38, 0.0, INF].map(shift), [0.0, -3e38, 0.0, INF]);
+        assert_eq!([0.0f32, 1.0, 1e-45].map(divisor), [1.0, 1.0, 1e-45]);
+        assert_eq!([0.0, 4.0, INF].map(inverse), [0.0, 0.25, 0.0]);
+        assert!(
+            shift(f32::NAN).is_nan() && divisor(f32::NAN).is_nan() && inverse(f64::NAN).is_nan()
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! Allocates outputs uninitialised, on huge pages where they are large, and writes them once.
+//!
+//! A fresh page of 4 KiB costs a fault, and faults of a large output cost more than many a kernel. Linux
+//! gives pages of 2 MiB where it is asked to. Writing zeros first would touch the memory twice, so
+//! outputs are written through a [`Sink`], which knows that every entry was written.
+
+#![allow(unsafe_code, reason = "memory that is written once, advice to the system on Linux")]
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use burn_gnn_structure::internal::{HUGE, huge_room};
+use rayon::prelude::*;
+
+use crate::number::Elem;
+
+/// The part of an output that belongs to one run of rows, written from its start to its end.
+pub(crate) struct Sink<'a, T> {
+    rest: &'a mut [MaybeUninit<T>],
+}
+
+impl<'a, T> Sink<'a, T> {
+    #[inline(always)]
+    pub(super) fn new(rest: &'a mut [MaybeUninit<T>]) -> Self {
+        Self { rest }
+    }
+    /// Whether every entry is written.
+    #[inline(always)]
+    pub(super) fn is_done(&self) -> bool {
+        self.rest.is_empty()
+    }
+}
+
+impl<T: Copy> Sink<'_, T> {
+    /// Writes the next entries.
+    ///
+    /// # Panics
+    /// If less than `values.len()` entries are left.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, values: &[T]) {
+        self.put_from(values.len(), |j| values[j]);
+    }
+
+    /// Writes the next `n` entries, `f(0)` to `f(n - 1)`.
+    ///
+    /// # Panics
+    /// If less than `n` entries are left.
+    #[inline(always)]
+    pub(crate) fn put_from(&mut self, n: usize, f: impl Fn(usize) -> T) {
+        for (entry, j) in self.rest[..n].iter_mut().zip(0..n) {
+            entry.write(f(j));
+        }
+        // Only now do they count as written: `f` may panic.
+        self.rest = &mut std::mem::take(&mut self.rest)[n..];
+    }
+
+    /// Writes the next `n` entries as `value`.
+    ///
+    /// # Panics
+    /// If less than `n` entries are left.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, n: usize, value: T) {
+        self.put_from(n, |_| value);
+    }
+}
+
+impl<T: Elem> Sink<'_, T> {
+    /// Writes the next `acc.len()` entries, rounded to the element type.
+    #[inline(always)]
+    pub(crate) fn put_acc(&mut self, acc: &[T::Acc]) {
+        self.put_from(acc.len(), |j| T::of(acc[j]));
+    }
+}
+
+/// The rows of each run as a sink of its own.
+pub(super) fn parts<'a, T>(
+    mut data: &'a mut [MaybeUninit<T>],
+    runs: &[Range<usize>],
+    width: usize,
+) -> Vec<Sink<'a, T>> {
+    let mut at = 0;
+    let sinks = runs
+        .iter()
+        .map(|run| {
+            assert!(run.start == at && run.end >= at, "runs must be consecutive");
+            at = run.end;
+            let (head, tail) = std::mem::take(&mut data).split_at_mut(run.len() * width);
+            data = tail;
+            Sink { rest: head }
+        })
+        .collect();
+    assert!(data.is_empty(), "runs must cover all rows");
+    sinks
+}
+
+/// `n` zeros on huge pages where that pays.
+pub(crate) fn zeros<T: bytemuck::Pod + Send>(n: usize) -> Vec<T> {
+    if n * size_of::<T>() < HUGE {
+        return vec![T::zeroed(); n];
+    }
+    // One write of every entry, by all threads: the memory is needed there next.
+    let mut out = huge_room::<T>(n);
+    out.spare_capacity_mut()[..n]
+        .par_chunks_mut(1 << 18)
+        .for_each(|part| part.fill(MaybeUninit::zeroed()));
+    // SAFETY: all `n` entries were written just now, and zero bytes are a value of a plain-data type.
+    unsafe { out.set_len(n) };
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use crate::parallel::scatter::collect_rows;
+    use crate::parallel::scatter::UNWRITTEN;
+    use super::*;
+
+    #[test]
+    fn large_zeros() {
+        let n = (HUGE / 4) + 12_345;
+        assert_eq!(zeros::<f32>(n), vec![0.0; n]);
+    }
+
+    /// Entries of a call that panics do not count as written, so that no output with a hole is handed out.
+    #[test]
+    fn a_panic_leaves_entries_unwritten() {
+        let fails = |sink: &mut Sink<'_, u32>| {
+            let third = |j: usize| if j == 2 { panic!("the third entry") } else { j as u32 };
+            catch_unwind(AssertUnwindSafe(|| sink.put_from(4, third))).is_err()
+        };
+        let mut room = [MaybeUninit::uninit(); 4];
+        let mut sink = Sink::new(&mut room);
+        assert!(fails(&mut sink) && !sink.is_done());
+        sink.put(&[1, 2, 3, 4]);
+        assert!(sink.is_done());
+        let caught = catch_unwind(|| {
+            collect_rows::<u32>(std::slice::from_ref(&(0..2)), 2, &|_, out| assert!(fails(out)))
+        })
+        .unwrap_err();
+        assert_eq!(caught.downcast_ref::<String>().map(String::as_str), Some(UNWRITTEN));
+    }
+}

@@ -1,0 +1,111 @@
+//! Splits work into runs for parallel threads.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+/// Entries below which a second thread costs more than it brings.
+const MIN_WORK: usize = 1 << 18;
+
+fn pieces(work: usize) -> usize {
+    // Several pieces per thread even out rows of unlike cost.
+    (work / MIN_WORK).clamp(1, 8 * rayon::current_num_threads())
+}
+
+/// Runs of whole rows with about equal numbers of edges (an empty row counts as one edge).
+pub(crate) fn by_edges(indptr: &[u32], width: usize) -> Vec<Range<usize>> {
+    let rows = indptr.len() - 1;
+    let cost = |r: usize| indptr[r] as usize + r;
+    let total = cost(rows);
+    let n = pieces(total.saturating_mul(width));
+    let mut at = 0;
+    let mut out = Vec::with_capacity(n);
+    for k in 1..=n {
+        let goal = (total as u128 * k as u128 / n as u128) as usize;
+        let (mut lo, mut hi) = (at, rows);
+        while lo < hi {
+            let mid = lo.midpoint(hi);
+            if cost(mid) < goal { lo = mid + 1 } else { hi = mid }
+        }
+        if lo > at {
+            out.push(at..lo);
+            at = lo;
+        }
+    }
+    out
+}
+
+/// Runs of rows of equal cost.
+pub(crate) fn evenly(rows: usize, width: usize) -> Vec<Range<usize>> {
+    let size = rows.div_ceil(pieces(rows.saturating_mul(width))).max(1);
+    (0..rows).step_by(size).map(|at| at..(at + size).min(rows)).collect()
+}
+
+/// Fills the rows of a run: `(run, its rows of the output, its rows of the argmax)`.
+pub(crate) type Work<'a, T> = dyn Fn(Range<usize>, &mut [T], &mut [i32]) + Sync + 'a;
+
+/// Gives every run its own rows of `out` and of `arg` (which may be empty) and works on all of them.
+///
+/// `work` is called through a pointer, once per run: otherwise every operator and layout would bring a
+/// copy of the thread pool's machinery with it.
+pub(crate) fn run_all<T: Send>(
+    runs: Vec<Range<usize>>,
+    width: usize,
+    out: &mut [T],
+    arg: &mut [i32],
+    work: &Work<'_, T>,
+) {
+    let outs = split_mut(out, &runs, width);
+    let arg_width = if arg.is_empty() { 0 } else { width };
+    let args = split_mut(arg, &runs, arg_width);
+    // One run is not worth a trip through the pool.
+    if runs.len() == 1 {
+        runs.into_iter().zip(outs).zip(args).for_each(|((run, out), arg)| work(run, out, arg));
+    } else {
+        runs.into_par_iter().zip(outs).zip(args).for_each(|((run, out), arg)| work(run, out, arg));
+    }
+}
+
+/// The rows of each run as its own slice.
+pub(crate) fn split_mut<'a, T>(
+    mut data: &'a mut [T],
+    runs: &[Range<usize>],
+    width: usize,
+) -> Vec<&'a mut [T]> {
+    runs.iter()
+        .map(|r| {
+            let (head, tail) = std::mem::take(&mut data).split_at_mut(r.len() * width);
+            data = tail;
+            head
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_cover_all_rows_once() {
+        let star: Vec<u32> = std::iter::once(0).chain(std::iter::repeat_n(50_000, 1000)).collect();
+        let even: Vec<u32> = (0..=30_000).map(|r| 3 * r).collect();
+        for indptr in [vec![0], vec![0, 0], star, even] {
+            for width in [1, 7, 128] {
+                let rows = indptr.len() - 1;
+                let seen: Vec<usize> = by_edges(&indptr, width).into_iter().flatten().collect();
+                assert_eq!(seen, (0..rows).collect::<Vec<_>>());
+                let seen: Vec<usize> = evenly(rows, width).into_iter().flatten().collect();
+                assert_eq!(seen, (0..rows).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn a_heavy_row_stands_alone() {
+        let mut indptr = vec![0u32];
+        indptr.extend((0..1000).map(|r| if r < 500 { r } else { r + 100_000 }));
+        let runs = by_edges(&indptr, 64);
+        let heavy = runs.iter().find(|r| r.contains(&500)).unwrap();
+        assert!(runs.len() > 1 && heavy.end == 501, "{runs:?}");
+    }
+}

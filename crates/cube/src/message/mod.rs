@@ -1,0 +1,16 @@
+//! Walks the edges of rows and computes messages: the kernels that operators on edges are made of.
+
+#[expect(unsafe_code, reason = "launches kernels")]
+pub(crate) mod argmax;
+pub(crate) mod broadcast;
+#[expect(unsafe_code, reason = "launches kernels")]
+pub(crate) mod chunk_sums;
+pub(crate) mod contract;
+pub(crate) mod edge_sums;
+pub(crate) mod formula;
+pub(crate) mod layout;
+#[expect(unsafe_code, reason = "launches kernels")]
+pub(crate) mod message_pass;
+#[expect(unsafe_code, reason = "launches kernels")]
+pub(crate) mod softmax;
+pub(crate) mod walk;

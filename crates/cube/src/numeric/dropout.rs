@@ -1,0 +1,78 @@
+//! Defines the counter-based mask of dropout: of rows, and inside attention.
+
+use burn::backend::cubecl::dtype_to_storage_type as elem;
+use burn::tensor::DType;
+use burn_cubecl::CubeDevice;
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::{Bytes, CountBytes};
+use burn_gnn_plan::DropoutPlan;
+use cubecl::prelude::InputScalar;
+
+use crate::device::check::Call;
+use crate::device::upload::{device_bytes, upload};
+use crate::device::resident::Resident;
+use crate::device::launch::arg;
+use crate::numeric::philox::DrawsLaunch;
+
+/// The id that each row (or edge) is keyed by, on a device.
+#[derive(Clone, Debug)]
+struct RowIds {
+    /// Two words of each.
+    words: CubeTensor,
+    len: usize,
+}
+
+impl CountBytes for RowIds {
+    fn bytes(&self) -> Bytes {
+        device_bytes(&self.words)
+    }
+}
+
+/// Ids of rows on devices, for as long as a caller holds them.
+static IDS: Resident<u64, 1, CubeDevice, RowIds> = Resident::new();
+
+/// Which entries a dropout keeps: column `c` of row `r` has word `c % 4` of Philox4x32-10 with counter
+/// `(id(r), c / 4)`, and stays, multiplied by `scale`, iff that is at least `threshold`; otherwise it becomes 0.
+#[derive(Clone, Debug)]
+pub(crate) struct Dropout {
+    /// The Philox key.
+    key: [u32; 2],
+    /// Words of at least this keep their entry, at most 2³².
+    threshold: u64,
+    /// What kept entries are multiplied by.
+    scale: f64,
+    /// Ids of rows; `None` stands for `0..rows`.
+    ids: Option<RowIds>,
+}
+
+impl Dropout {
+    /// The draws of a plan.
+    ///
+    /// # Panics
+    /// If its ids are larger than a buffer of the device.
+    #[track_caller]
+    pub(crate) fn of(plan: &DropoutPlan, device: &CubeDevice) -> Self {
+        let upload = |ids: &[u64]| {
+            let words: Vec<u32> =
+                ids.iter().flat_map(|&id| [id as u32, (id >> 32) as u32]).collect();
+            RowIds { words: upload("ids of rows", &words, device), len: ids.len() }
+        };
+        let ids = plan.ids().map(|ids| IDS.get_or_insert([ids], device.clone(), || upload(ids)));
+        Self { key: plan.stream().key(), threshold: plan.threshold(), scale: plan.scale(), ids }
+    }
+    /// Refuses fewer ids than rows.
+    #[track_caller]
+    pub(crate) fn check(&self, call: &Call, rows: usize) {
+        if let Some(RowIds { words, len }) = &self.ids {
+            call.array("dropout.ids", words, *len, rows);
+        }
+    }
+    /// As a kernel's argument, with sums in `sums`.
+    pub(crate) fn launch(&self, sums: DType) -> DrawsLaunch {
+        let from = self.threshold.min(u64::from(u32::MAX)) as u32;
+        let none = u32::from(self.threshold > u64::from(u32::MAX));
+        let scale = InputScalar::new(self.scale, elem(sums));
+        let ids = self.ids.as_ref().map(|ids| arg(&ids.words));
+        DrawsLaunch::new(self.key[0], self.key[1], from, none, scale, ids.into())
+    }
+}

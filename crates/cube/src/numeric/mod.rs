@@ -1,0 +1,10 @@
+//! Scalar functions and reductions that are independent of graphs.
+
+#[expect(unsafe_code, reason = "launches kernels")]
+pub(crate) mod activation;
+#[expect(unsafe_code, reason = "launches kernels")]
+pub(crate) mod column_sums;
+pub(crate) mod dropout;
+pub(crate) mod philox;
+#[expect(unsafe_code, reason = "launches kernels")]
+pub(crate) mod scan;

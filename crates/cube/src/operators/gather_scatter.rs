@@ -1,0 +1,91 @@
+//! Gathers rows by index, and scatter-adds them in backward.
+
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::{Bytes, CountBytes, GraphError, Relation};
+
+use crate::message::broadcast::Map;
+use crate::device::check::Call;
+use crate::device::launch::{features, with_rows};
+use crate::message::layout::{csr, endpoints};
+use crate::message::formula::{Formula, Place};
+use crate::message::message_pass::{MessagePass, Over, Source};
+
+/// Which rows of a table are meant, in any order and any number of times. Sorted once at the first scatter and kept
+/// on the device, so one index serves any number of calls; a clone costs one reference count.
+#[derive(Clone, Debug)]
+pub struct RowIndex(Relation);
+
+impl CountBytes for RowIndex {
+    fn bytes(&self) -> Bytes {
+        self.0.bytes()
+    }
+}
+
+impl RowIndex {
+    /// `index[i]` is the row of a table of `num_rows` rows that row `i` is.
+    ///
+    /// # Errors
+    /// A row that the table does not have, or more than `u32::MAX - 1` rows.
+    pub fn new(index: &[u32], num_rows: usize) -> Result<Self, GraphError> {
+        let places = (0..index.len() as u32).collect();
+        Ok(Self(Relation::from_coo(num_rows, index.len(), index.to_vec(), places)?))
+    }
+    pub(crate) fn relation(&self) -> &Relation {
+        &self.0
+    }
+    /// Rows named.
+    pub fn len(&self) -> usize {
+        self.0.num_edges()
+    }
+    /// Whether no row is named.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Rows of the table.
+    pub fn num_rows(&self) -> usize {
+        self.0.num_src()
+    }
+}
+
+/// `out[i] = table[index[i]]`.
+///
+/// # Shapes
+/// - `table`: `[index.num_rows(), ..]`
+/// - returns `[index.len(), ..]`
+///
+/// # Panics
+/// If there are not as many rows as the index is for, they are not made of floats, or the index is larger than a buffer
+/// of the device.
+#[track_caller]
+pub fn gather_rows(table: CubeTensor, index: &RowIndex) -> CubeTensor {
+    let features = features(&table);
+    let width = features.iter().product();
+    let table =
+        Call::new("gather_rows", "table", &table).rows("table", table, index.num_rows(), width);
+    let over = Over::Edges(endpoints(&index.0, &table.device));
+    copy(over, table, Place::Row, index.len(), &features)
+}
+
+/// `out[r] = Σ rows[i]` over `i` with `index[i] = r`, in ascending `i`; 0 for rows that are not named.
+///
+/// # Shapes
+/// - `rows`: `[index.len(), ..]`
+/// - returns `[index.num_rows(), ..]`
+///
+/// # Panics
+/// If there are not as many rows as the index is for, they are not made of floats, or the index is larger than a buffer
+/// of the device.
+#[track_caller]
+pub fn scatter_add_rows(rows: CubeTensor, index: &RowIndex) -> CubeTensor {
+    let features = features(&rows);
+    let width = features.iter().product();
+    let rows = Call::new("scatter_add_rows", "rows", &rows).rows("rows", rows, index.len(), width);
+    let over = Over::Rows(csr(&index.0, &rows.device));
+    copy(over, rows, Place::Edge, index.num_rows(), &features)
+}
+
+fn copy(over: Over, x: CubeTensor, place: Place, rows: usize, features: &[usize]) -> CubeTensor {
+    let width = features.iter().product();
+    let operands = vec![Source::new(x, place, Map::same(width))];
+    MessagePass::new(over, Formula::A, operands, width, with_rows(rows, features)).run()
+}

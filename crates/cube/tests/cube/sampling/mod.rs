@@ -1,0 +1,5 @@
+//! Samplers on a device against those on the host.
+
+mod negatives;
+pub(crate) mod neighbors;
+mod trees;
