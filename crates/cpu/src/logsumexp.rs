@@ -5,12 +5,12 @@
 use burn_gnn_plan::LogSumExpPlan;
 
 use crate::dense::widen::put_sums;
-use crate::softmax::segments::{by_segment, column_max, exponentials};
+use crate::math::softmax_shift::{divisor, shift};
 use crate::number::{Acc, Elem, Exp};
-use crate::simd::instruction_sets::{Vectorised, vectorised};
 use crate::parallel::runs::by_edges;
 use crate::parallel::scatter::collect_rows;
-use crate::math::softmax_shift::{divisor, shift};
+use crate::simd::instruction_sets::{Vectorised, vectorised};
+use crate::softmax::segments::{by_segment, column_max, exponentials};
 
 /// Largest entry and sum of exponentials of every column of one segment.
 struct Sums<'a, T: Elem> {

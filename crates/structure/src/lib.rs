@@ -41,9 +41,10 @@ pub mod internal {
     pub use crate::memory::huge_pages::{HUGE, huge_room};
     pub use crate::memory::prefetch::{Cache, prefetch, prefetch_at, prefetch_to};
     pub use crate::memory::reserve::{filled, reserve, room};
+    pub use crate::relation::LayoutArrays;
     pub use crate::relation::checks::{
-        check_counts, check_id, check_ids, check_len, check_limit, check_nodes,
+        LIMIT, check_counts, check_id, check_ids, check_len, check_limit, check_nodes,
     };
-    pub use crate::relation::{LIMIT, LayoutArrays, by_group, scan};
+    pub use crate::relation::compress::{by_group, scan};
     pub use crate::schema::{etype_number, ntype_number};
 }

@@ -1,9 +1,9 @@
 //! Traverses a relation breadth first, depth first or in topological order.
 
-use crate::error::graph_error::UNNAMED;
-use crate::relation::check_nodes;
 use crate::error::GraphError;
+use crate::error::graph_error::UNNAMED;
 use crate::relation::Relation;
+use crate::relation::checks::check_nodes;
 
 /// The label of an edge in a depth-first traversal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

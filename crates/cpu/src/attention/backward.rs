@@ -1,14 +1,17 @@
 //! Computes the gradients of attention; see the module above.
+#![allow(clippy::needless_range_loop)]
 
-use super::{AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, dot, exp_all, get, lanes, leaky, load};
+use super::job::{
+    AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, dot, exp_all, get, lanes, leaky, load,
+};
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
-use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
+use crate::parallel::output_buffer::Sink;
+use crate::parallel::runs::{by_edges, evenly};
 use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows, collect_rows_and_edges};
 use crate::prefetch::{FAR, from_memory};
-use crate::parallel::output_buffer::Sink;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
-use crate::parallel::runs::{by_edges, evenly};
+use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
 
 /// What backward reads, and which results it must give.
 #[derive(Clone, Copy)]

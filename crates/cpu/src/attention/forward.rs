@@ -1,15 +1,18 @@
 //! Computes the result of attention and its softmax statistics; see the module above.
+#![allow(clippy::needless_range_loop)]
 
-use super::{AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, exp_all, get, lanes, leaky, load};
+use super::job::{
+    AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, exp_all, get, lanes, leaky, load,
+};
+use crate::math::softmax_shift::{inverse, shift};
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
-use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
-use crate::prefetch::{FAR, from_memory};
 use crate::parallel::output_buffer::Sink;
-use crate::simd::instruction_sets::{Vectorised, vectorised};
 use crate::parallel::runs::by_edges;
 use crate::parallel::scatter::collect_rows2;
-use crate::math::softmax_shift::{inverse, shift};
+use crate::prefetch::{FAR, from_memory};
+use crate::simd::instruction_sets::{Vectorised, vectorised};
+use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
 
 /// Result `[num_dst, heads, dim]`, and `[num_dst, 2, heads]`: max of the scores and 1 / Σ exp(score - max),
 /// both 0 without edges and where all scores are -inf.

@@ -2,9 +2,9 @@
 
 use crate::number::Elem;
 use crate::parallel::output_buffer::Sink;
-use crate::simd::instruction_sets::{Vectorised, vectorised};
-use crate::parallel::scatter::collect_rows;
 use crate::parallel::runs::evenly;
+use crate::parallel::scatter::collect_rows;
+use crate::simd::instruction_sets::{Vectorised, vectorised};
 
 /// `x` in another type; every thread takes a run of entries.
 pub fn convert<A: Elem, B: Elem<Acc = A::Acc>>(x: &[A]) -> Vec<B> {

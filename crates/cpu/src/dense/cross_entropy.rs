@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use crate::number::{Acc, Elem, Exp};
 use crate::parallel::output_buffer::Sink;
-use crate::simd::instruction_sets::{Vectorised, vectorised};
-use crate::parallel::scatter::{collect_rows, collect_rows2};
 use crate::parallel::runs::evenly;
+use crate::parallel::scatter::{collect_rows, collect_rows2};
+use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::CrossEntropyPlan;
 
 /// Numbers that one step of the loops over a row takes; buffers of a row are a whole number of them.

@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
-use crate::parallel::runs::evenly;
 use crate::math::philox::{Keep, draw_rows};
 use crate::number::{Acc, Elem};
 use crate::parallel::output_buffer::Sink;
-use crate::simd::instruction_sets::{Vectorised, vectorised};
+use crate::parallel::runs::evenly;
 use crate::parallel::scatter::collect_rows;
+use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::DropoutPlan;
 
 /// Blocks that are drawn at a time; their words stay in the first-level cache.

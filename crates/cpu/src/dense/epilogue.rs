@@ -5,11 +5,13 @@ use std::ops::Range;
 use super::dropout::Mask;
 use crate::math::activation::OnNumbers;
 use crate::number::{Acc, Elem};
-use crate::parallel::scatter::{EdgeRows, Places, Scattered, collect_beside, collect_rows2, collect_rows_and_edges};
 use crate::parallel::output_buffer::Sink;
-use crate::simd::instruction_sets::{Vectorised, vectorised};
 use crate::parallel::runs::{evenly, split_mut};
 use crate::parallel::scatter;
+use crate::parallel::scatter::{
+    EdgeRows, Places, Scattered, collect_beside, collect_rows_and_edges, collect_rows2,
+};
+use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::Activation;
 use burn_gnn_plan::EpiloguePlan;
 

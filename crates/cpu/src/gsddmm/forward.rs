@@ -17,13 +17,13 @@ use std::ops::Range;
 
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
-use burn_gnn_structure::internal::{Cache, prefetch_to};
-use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows};
 use crate::parallel::output_buffer::{Sink, zeros};
-use crate::simd::instruction_sets::{Vectorised, widest};
 use crate::parallel::runs::{by_edges, evenly};
 use crate::parallel::scatter;
+use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows};
+use crate::simd::instruction_sets::{Vectorised, widest};
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
+use burn_gnn_structure::internal::{Cache, prefetch_to};
 
 /// Edges between asking for a row and reading it.
 pub(super) const AHEAD: usize = 16;

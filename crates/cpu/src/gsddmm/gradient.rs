@@ -16,13 +16,13 @@ use super::forward::{AHEAD, LANES, Rows, ask, block, fold, load};
 use crate::math::derivatives::{Chain, Over, Pass, Quotient, Times};
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
-use burn_gnn_structure::internal::Cache;
-use crate::prefetch::{FAR, from_memory};
 use crate::parallel::output_buffer::{Sink, zeros};
-use crate::simd::instruction_sets::{Vectorised, widest};
 use crate::parallel::runs::{by_edges, evenly};
 use crate::parallel::scatter::collect_rows;
+use crate::prefetch::{FAR, from_memory};
+use crate::simd::instruction_sets::{Vectorised, widest};
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
+use burn_gnn_structure::internal::Cache;
 
 /// What a gradient reads; operands that it does not need may be empty.
 #[derive(Clone, Copy)]

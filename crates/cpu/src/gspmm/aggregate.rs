@@ -1,43 +1,23 @@
 //! Computes weighted aggregation, `act(after[v] Σ scale[u] w[e] x[u] + bias)`, and its gradients.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 
-use crate::math::activation::OnNumbers;
+use super::backward;
+use super::weighted_sum::{Weighted, weighted_sum};
 use crate::dense::widen::widen;
-use crate::gspmm;
-use crate::gspmm::gather::{CopyLhs, Messages, for_blocks, put};
-use crate::gspmm::layout::Same;
-use crate::number::lanes::Lanes;
-use crate::simd::instruction_sets::{Blocked, InstructionSets, Vectorised, vectorised};
-use crate::simd::unroll::each;
-use crate::number::{Acc, Elem, Exp};
+use crate::math::activation::OnNumbers;
+use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
 use crate::parallel::output_buffer::Sink;
-use crate::parallel::runs::{by_edges, evenly};
+use crate::parallel::runs::evenly;
 use crate::parallel::scatter::collect_rows;
+use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::{Activation, AggregatePlan, DegreeScale, Side};
-
-/// Operands of one weighted sum.
-pub(crate) struct Weighted<'a, T: Elem> {
-    pub(crate) rows: Adjacency<'a>,
-    pub(crate) x: &'a [T],
-    /// A factor for each row of `x`.
-    pub(crate) scale: Option<&'a [T::Acc]>,
-    /// A factor for each edge, by edge id.
-    pub(crate) weight: Option<&'a [T]>,
-    /// A factor for each row of the result.
-    pub(crate) after: Option<&'a [T::Acc]>,
-    pub(crate) bias: Option<&'a [T::Acc]>,
-    pub(crate) activation: Activation,
-    pub(crate) width: usize,
-}
 
 /// The result of a plan; operands that it does not have may be empty.
 pub fn forward<T: Elem>(plan: &AggregatePlan, x: &[T], weight: &[T], bias: &[T]) -> Vec<T> {
     let bias: Vec<_> = bias.iter().map(|b| b.acc()).collect();
-    aggregate(&Weighted {
+    weighted_sum(&Weighted {
         rows: Adjacency::new(plan.relation().csc()),
         x,
         scale: factors(plan.source()),
@@ -97,8 +77,8 @@ pub fn gradient_of_weight<T: Elem>(plan: &AggregatePlan, given: GradInputs<'_, T
         activation => before::<T::Acc>(&grad, &widen(given.out), activation, plan.width(), false).0,
     };
     let given =
-        gspmm::GradInputs { grad: h.as_deref().unwrap_or(&grad), arg: None, lhs: &x, rhs: &[] };
-    let mut d: Vec<T::Acc> = gspmm::gradient(&plan.product(), Side::Rhs, given);
+        backward::GradInputs { grad: h.as_deref().unwrap_or(&grad), arg: None, lhs: &x, rhs: &[] };
+    let mut d: Vec<T::Acc> = backward::gradient(&plan.product(), Side::Rhs, given);
     for (scale, endpoints) in
         [(plan.source(), plan.relation().src()), (plan.destination(), plan.relation().dst())]
     {
@@ -118,7 +98,7 @@ fn factors<A: Acc>(scale: Option<&DegreeScale>) -> Option<&[A]> {
 
 /// `d x` from `h`, the gradient of what the activation was given: the sum over the reverse relation.
 fn over_reverse<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> {
-    aggregate(&Weighted {
+    weighted_sum(&Weighted {
         rows: Adjacency::new(plan.relation().csr()),
         x: h,
         scale: factors(plan.destination()),
@@ -128,86 +108,6 @@ fn over_reverse<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> 
         activation: Activation::None,
         width: plan.width(),
     })
-}
-
-/// The result, `width` columns for every row.
-pub(crate) fn aggregate<T: Elem>(w: &Weighted<'_, T>) -> Vec<T> {
-    let messages = Messages::new(w.rows, w.x, &[], CopyLhs, Same, w.width);
-    let (w, messages) = (w, &messages);
-    collect_rows(
-        &by_edges(w.rows.indptr, w.width),
-        w.width,
-        &|run, out| match (w.weight, w.scale) {
-            (None, None) => T::HotLoop::run(Rows::<_, 0> { w, messages, run, out }),
-            (None, Some(_)) => T::HotLoop::run(Rows::<_, 1> { w, messages, run, out }),
-            (Some(_), _) => T::HotLoop::run(Rows::<_, 2> { w, messages, run, out }),
-        },
-    )
-}
-
-/// `FACTORS`: none, one per source, one per edge and perhaps per source.
-struct Rows<'a, 'b, T: Elem, const FACTORS: u8> {
-    w: &'a Weighted<'a, T>,
-    messages: &'a Messages<'a, T, CopyLhs, Same>,
-    run: Range<usize>,
-    out: &'a mut Sink<'b, T>,
-}
-
-impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
-    #[inline(always)]
-    fn run<const WIDE: usize>(self) {
-        let (w, m) = (self.w, self.messages);
-        for v in self.run {
-            let after = w.after.map_or(T::Acc::ONE, |after| after[v]);
-            for_blocks!(w.width, WIDE, |col, keep, N, K| {
-                let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
-                for p in w.rows.row(v) {
-                    if col == 0 {
-                        m.fetch(p, N * K);
-                    }
-                    let mut factor = T::Acc::ONE;
-                    if FACTORS > 0
-                        && let Some(scale) = w.scale
-                    {
-                        factor = scale[w.rows.indices[p] as usize];
-                    }
-                    if FACTORS > 1
-                        && let Some(weight) = w.weight
-                    {
-                        factor = factor * weight[w.rows.edge_id(p)].acc();
-                    }
-                    let edge = m.edge(p, col, N * K);
-                    each!(k < K, {
-                        let x = m.lanes(&edge, N * k);
-                        acc[k] = acc[k].add(if FACTORS > 0 { x.scale(factor) } else { x });
-                    });
-                }
-                each!(k < K, {
-                    let mut y = acc[k].scale(after);
-                    if let Some(bias) = w.bias {
-                        let part = &bias[col + N * k..][..N];
-                        for (y, &b) in y.0.iter_mut().zip(part) {
-                            *y += b;
-                        }
-                    }
-                    acc[k] = epilogue(w.activation, y);
-                });
-                put(self.out, acc, keep);
-            });
-        }
-    }
-}
-
-/// The activation of a block; which one it is is asked once.
-#[inline(always)]
-fn epilogue<A: Acc + Exp, const N: usize>(activation: Activation, y: Lanes<A, N>) -> Lanes<A, N> {
-    let map = |f: Activation| y.zip(y, |y, _| f.value(y));
-    match activation {
-        Activation::None => y,
-        Activation::Relu => map(Activation::Relu),
-        Activation::LeakyRelu(slope) => map(Activation::LeakyRelu(slope)),
-        Activation::Elu(alpha) => map(Activation::Elu(alpha)),
-    }
 }
 
 /// Rows that one column sum takes: fixed, so that its bits do not depend on threads.

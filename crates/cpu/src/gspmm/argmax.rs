@@ -5,13 +5,15 @@ use std::ops::Range;
 use super::gather::{CopyLhs, Messages, Op, for_blocks, put, put_last};
 use super::layout::{Layout, Same};
 use crate::number::lanes::Lanes;
+use crate::number::{Acc, Elem};
+use crate::parallel::output_buffer::Sink;
+use crate::parallel::runs::by_edges;
+use crate::parallel::scatter::{
+    EdgeRows, Scattered, collect_rows, collect_rows_and_edges, collect_rows2,
+};
+use crate::prefetch::ahead;
 use crate::simd::instruction_sets::{Blocked, InstructionSets};
 use crate::simd::unroll::each;
-use crate::number::{Acc, Elem};
-use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows, collect_rows2, collect_rows_and_edges};
-use crate::parallel::output_buffer::Sink;
-use crate::prefetch::ahead;
-use crate::parallel::runs::by_edges;
 use burn_gnn_plan::{BinaryOp, GspmmPlan};
 
 /// Columns that a byte of every lane describes.
@@ -267,8 +269,8 @@ mod tests {
     use half::f16;
     use proptest::prelude::*;
 
-    use crate::gspmm::argmax_grad::{SavedArgmax, select_grad};
     use super::*;
+    use crate::gspmm::argmax_grad::{SavedArgmax, select_grad};
     use crate::parallel::adjacency::Adjacency;
     use burn_gnn_plan::Reduce;
 

@@ -5,15 +5,15 @@ use std::ops::Range;
 use super::argmax::{GROUP, WORDS};
 use super::gather::{WIDE_ROW, for_blocks, put};
 use crate::number::lanes::Lanes;
-use crate::simd::instruction_sets::{Blocked, InstructionSets};
-use crate::simd::unroll::each;
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
-use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
-use crate::prefetch::{FAR, ahead, from_memory};
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::by_edges;
 use crate::parallel::scatter::collect_rows;
+use crate::prefetch::{FAR, ahead, from_memory};
+use crate::simd::instruction_sets::{Blocked, InstructionSets};
+use crate::simd::unroll::each;
+use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
 
 /// Gradient of a selection of copied rows: entry `j` of row `u` sums `grad[v, j]` over the out-edges
 /// `(u, v, e)` that are the argmax there.

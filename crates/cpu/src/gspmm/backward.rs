@@ -13,21 +13,20 @@
 
 use std::borrow::Cow;
 
-use super::Table;
 use super::argmax::bit_words;
 use super::argmax_grad::{SavedArgmax, select_grad};
 use super::gather::{Any, CopyLhs, Messages, Mul, Op, sum};
-use super::layout::{HeadsOf16, HeadsOf8, Layout, One, Same};
+use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same, Table};
 use super::product_grad::{Product, Reduced, product_grad};
-use crate::number::Acc;
+use super::weighted_sum::{Weighted, weighted_sum};
 use crate::math::derivatives::{Chain, Minus, Over, Pass, Quotient, Times};
-use crate::parallel::runs::{by_edges, evenly, run_all};
-use crate::parallel::adjacency::Adjacency;
+use crate::number::Acc;
 use crate::number::Elem;
-use crate::gspmm::aggregate;
+use crate::parallel::adjacency::Adjacency;
+use crate::parallel::runs::{by_edges, evenly, run_all};
 use crate::parallel::scatter::collect_rows;
-use burn_gnn_structure::internal::prefetch;
 use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
+use burn_gnn_structure::internal::prefetch;
 
 /// What a gradient reads beside the plan; operands it does not need may be empty.
 #[derive(Clone, Copy)]
@@ -106,7 +105,7 @@ impl<T: Elem> Job<'_, T> {
             }
             (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, None) => {
                 Some(match self.shares() {
-                    Some(shares) => aggregate::aggregate(&aggregate::Weighted {
+                    Some(shares) => weighted_sum(&Weighted {
                         rows: Adjacency::new(plan.relation().csr()),
                         x: given.grad,
                         scale: Some(&shares),

@@ -3,16 +3,15 @@
 //! Regular layouts go to [`gather`](super::gather) and [`argmax`](super::argmax); this file chooses, and
 //! has the general loop for any other broadcasting, through tables of offsets.
 
-use super::Table;
 use super::argmax::{better, bit_words, select, select_bits, select_ids};
 use super::gather::{Any, CopyLhs, CopyRhs, Messages, Mul, Op, sum};
-use super::layout::{HeadsOf16, HeadsOf8, Layout, One, Same};
+use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same, Table};
 use crate::number::Acc;
+use crate::number::Elem;
 use crate::number::lanes::Lanes;
+use crate::parallel::adjacency::Adjacency;
 use crate::parallel::runs::{by_edges, run_all};
 use crate::simd::instruction_sets::{Baseline, InstructionSets};
-use crate::parallel::adjacency::Adjacency;
-use crate::number::Elem;
 use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// Values. An operand that the operator does not read may be empty.

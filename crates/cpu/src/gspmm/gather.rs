@@ -16,16 +16,16 @@ use std::ops::Range;
 
 use super::layout::Layout;
 use crate::number::lanes::Lanes;
-use crate::simd::instruction_sets::{Baseline, Blocked, InstructionSets};
-use crate::simd::unroll::each;
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
-use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
-use crate::prefetch::{FAR, ahead, from_memory};
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::by_edges;
 use crate::parallel::scatter::collect_rows;
+use crate::prefetch::{FAR, ahead, from_memory};
+use crate::simd::instruction_sets::{Baseline, Blocked, InstructionSets};
+use crate::simd::unroll::each;
 use burn_gnn_plan::BinaryOp;
+use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
 
 /// A message operator. The frequent ones are types, the rest is asked once per block of columns.
 pub(crate) trait Op: Copy + Sync {

@@ -25,6 +25,13 @@ pub(crate) trait Layout: Copy + Sync {
     fn fetch<T: Elem>(self, to: Cache, data: &[T], row: usize, width: usize);
 }
 
+/// Any broadcasting: column `j` of a message reads entry `offsets[j]` of an operand row of `len` entries.
+#[derive(Clone, Copy)]
+pub(super) struct Table<'a> {
+    pub(super) offsets: &'a [u32],
+    pub(super) len: usize,
+}
+
 /// Operand row and message row have one shape.
 #[derive(Clone, Copy)]
 pub(crate) struct Same;

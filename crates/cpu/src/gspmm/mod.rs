@@ -8,14 +8,8 @@ mod forward;
 pub(crate) mod gather;
 pub(crate) mod layout;
 mod product_grad;
+mod weighted_sum;
 
 pub use argmax::bit_words;
 pub use backward::{GradInputs, gradient, gradients};
 pub use forward::{Out, forward, forward_argmax};
-
-/// Any broadcasting: column `j` of a message reads entry `offsets[j]` of an operand row of `len` entries.
-#[derive(Clone, Copy)]
-struct Table<'a> {
-    offsets: &'a [u32],
-    len: usize,
-}

@@ -9,17 +9,17 @@
 use std::ops::Range;
 
 use super::gather::{WIDE_ROW, for_blocks, put};
-use super::layout::{HeadsOf16, HeadsOf8, Layout, One, Same};
+use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same};
 use crate::number::lanes::Lanes;
-use crate::simd::instruction_sets::{Blocked, InstructionSets};
-use crate::simd::unroll::each;
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
-use burn_gnn_structure::internal::{Cache, prefetch_to};
-use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows_and_edges};
-use crate::prefetch::{FAR, ahead, from_memory};
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::by_edges;
+use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows_and_edges};
+use crate::prefetch::{FAR, ahead, from_memory};
+use crate::simd::instruction_sets::{Blocked, InstructionSets};
+use crate::simd::unroll::each;
+use burn_gnn_structure::internal::{Cache, prefetch_to};
 
 /// What the gradients of `lhs[u] * w[e]` read.
 pub(crate) struct Product<'a, T, R> {

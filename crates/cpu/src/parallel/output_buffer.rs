@@ -112,9 +112,9 @@ pub(crate) fn zeros<T: bytemuck::Pod + Send>(n: usize) -> Vec<T> {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use crate::parallel::scatter::collect_rows;
-    use crate::parallel::scatter::UNWRITTEN;
     use super::*;
+    use crate::parallel::scatter::UNWRITTEN;
+    use crate::parallel::scatter::collect_rows;
 
     #[test]
     fn large_zeros() {

@@ -26,8 +26,8 @@ use rayon::prelude::*;
 
 use crate::parallel::output_buffer::{Sink, parts, zeros};
 use crate::parallel::runs::split_mut;
-use burn_gnn_structure::internal::{Cache, huge_room};
 use burn_gnn_plan::Permutation;
+use burn_gnn_structure::internal::{Cache, huge_room};
 
 /// The row of each position: different rows for different positions, all rows.
 #[derive(Clone, Copy)]

@@ -31,14 +31,16 @@ use rayon::prelude::*;
 
 use super::gather::Gather;
 use super::grouped_edges::GroupedEdges;
-use crate::number::Real;
 use crate::dense::gemm::wide;
-use crate::dense::small_products::{LANES, Matrices, Panels, is_narrow, outer, product, row_stride};
+use crate::dense::small_products::{
+    LANES, Matrices, Panels, is_narrow, outer, product, row_stride,
+};
 use crate::dense::widen::{as_sums, rounded};
 use crate::number::Elem;
+use crate::number::Real;
 use crate::parallel::output_buffer::Sink;
-use crate::simd::instruction_sets::{Vectorised, vectorised};
 use crate::parallel::scatter::collect_rows;
+use crate::simd::instruction_sets::{Vectorised, vectorised};
 
 /// Pairs summed before they are multiplied.
 const TILE: usize = 64;

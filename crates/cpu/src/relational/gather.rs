@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::grouped_edges::GroupedEdges;
-use crate::number::Real;
 use crate::number::Elem;
-use crate::parallel::scatter::collect_rows;
+use crate::number::Real;
 use crate::parallel::runs::evenly;
+use crate::parallel::scatter::collect_rows;
 use burn_gnn_structure::internal::prefetch;
 
 /// Edges between asking for a row and adding it.

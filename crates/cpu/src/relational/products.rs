@@ -3,14 +3,14 @@
 //! Multiply-then-aggregate gathers these products; so does the gradient of edge factors.
 
 use super::grouped_edges::GroupedEdges;
-use crate::number::Real;
 use crate::dense::small_products::{LANES, Panels, product};
 use crate::dense::widen::{append, as_sums};
 use crate::number::Elem;
+use crate::number::Real;
+use crate::parallel::scatter;
 use crate::parallel::scatter::{Places, Scattered, collect_rows};
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_structure::internal::prefetch;
-use crate::parallel::scatter;
 
 /// Pairs multiplied at a time.
 const TILE: usize = 32;

@@ -20,16 +20,16 @@ use std::ops::Range;
 
 use burn_gnn_plan::SoftmaxPlan;
 
+use crate::math::softmax_shift::{divisor, shift};
 use crate::number::{Acc, Elem, Exp};
 use crate::parallel::adjacency::Adjacency;
-use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
+use crate::parallel::output_buffer::zeros;
+use crate::parallel::runs::by_edges;
+use crate::parallel::scatter;
 use crate::parallel::scatter::{EdgeRows, Scattered};
 use crate::prefetch::{FAR, from_memory};
 use crate::simd::instruction_sets::{Vectorised, widest};
-use crate::parallel::runs::by_edges;
-use crate::math::softmax_shift::{divisor, shift};
-use crate::parallel::scatter;
-use crate::parallel::output_buffer::zeros;
+use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
 
 /// Edges between asking for a row and reading it.
 const AHEAD: usize = 16;

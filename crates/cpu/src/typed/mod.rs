@@ -15,13 +15,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::dense::gemm::wide;
-use crate::dense::small_products::{LANES, Matrices, is_narrow, outer, padded, product, row_stride};
+use crate::dense::small_products::{
+    LANES, Matrices, is_narrow, outer, padded, product, row_stride,
+};
 use crate::dense::widen::{append, rounded, widened};
 use crate::number::{Acc, Elem, Real};
+use crate::parallel::output_buffer::zeros;
+use crate::parallel::scatter;
 use crate::parallel::scatter::{Places, Scattered, collect_rows};
 use crate::simd::instruction_sets::{Vectorised, vectorised};
-use crate::parallel::scatter;
-use crate::parallel::output_buffer::zeros;
 use burn_gnn_plan::TypedPlan;
 
 /// Rows of a piece.

@@ -5,9 +5,11 @@ use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use crate::device::launch::{address, arg, empty, grid, grid_of_rows, in_flight, vector, wide, zeros};
-use crate::message::layout::Layout;
+use crate::device::launch::{
+    address, arg, empty, grid, grid_of_rows, in_flight, vector, wide, zeros,
+};
 use crate::message::formula::{Formula, Messages, MessagesExpand, Operands};
+use crate::message::layout::Layout;
 use crate::message::message_pass::{Source, lengths, loads, messages};
 use crate::message::walk::{Edges, Visit};
 

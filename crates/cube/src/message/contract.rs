@@ -9,8 +9,8 @@
 
 use cubecl::prelude::*;
 
-use crate::message::layout::CHUNK;
 use crate::message::formula::{Messages, MessagesExpand, Operands};
+use crate::message::layout::CHUNK;
 use crate::message::walk::{Edges, Visit};
 
 #[cube(launch_unchecked, address_type = "dynamic")]

@@ -8,8 +8,8 @@ use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Bytes, Compressed, CountBytes, Graph, Relation};
 
-use crate::device::upload::{check_device, device_bytes, upload};
 use crate::device::error::CubeError;
+use crate::device::upload::{check_device, device_bytes, upload};
 
 /// Edges that one thread of a kernel adds up; a row of more goes in chunks of this many.
 pub const CHUNK: usize = 256;

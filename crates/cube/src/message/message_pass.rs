@@ -9,14 +9,17 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::ir::{AddressType, ElemType};
 use cubecl::prelude::{Float, Size};
 
+use crate::device::launch::{
+    address, arg, empty, grid, grid_of_rows, in_flight, reshaped, threads_per_block, unread,
+    vector, wide, zeros,
+};
+use crate::device::upload::upload;
 use crate::message::broadcast::{Columns, Map};
 use crate::message::chunk_sums::sum_rows;
 use crate::message::contract::contract_kernel;
-use crate::device::upload::upload;
 use crate::message::edge_sums::walk_kernel;
-use crate::device::launch::{address, arg, empty, grid, grid_of_rows, in_flight, reshaped, threads_per_block, unread, vector, wide, zeros};
-use crate::message::layout::{Endpoints, Layout};
 use crate::message::formula::{Find, Formula, OperandLaunch, OperandsLaunch, Place};
+use crate::message::layout::{Endpoints, Layout};
 use crate::message::walk::{Edges, EdgesLaunch, Visit};
 
 /// What the rows of a result are.

@@ -9,9 +9,9 @@ use burn_gnn_plan::DropoutPlan;
 use cubecl::prelude::InputScalar;
 
 use crate::device::check::Call;
-use crate::device::upload::{device_bytes, upload};
-use crate::device::resident::Resident;
 use crate::device::launch::arg;
+use crate::device::resident::Resident;
+use crate::device::upload::{device_bytes, upload};
 use crate::numeric::philox::DrawsLaunch;
 
 /// The id that each row (or edge) is keyed by, on a device.

@@ -6,8 +6,8 @@ use burn_gnn_plan::{AdamFactors, AdamForm, AdamRows};
 use cubecl::prelude::*;
 
 use crate::device::check::Call;
-use crate::device::upload::upload;
 use crate::device::launch::{address, arg, grid, vector, wide};
+use crate::device::upload::upload;
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]

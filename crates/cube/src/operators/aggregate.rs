@@ -15,16 +15,18 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_plan::{Activation, AggregatePlan, DegreeScale};
 use cubecl::prelude::*;
 
-use crate::numeric::activation::{Kind, activate, chain, kind};
-use crate::message::broadcast::Map;
 use crate::device::check::Call;
-use crate::numeric::column_sums::column_sums;
+use crate::device::launch::{
+    address, arg, empty, grid, grid_of_rows, in_flight, reshaped, vector, wide, zeros,
+};
 use crate::device::upload::{device_bytes, upload_floats};
-use crate::device::launch::{address, arg, empty, grid, grid_of_rows, in_flight, reshaped, vector, wide, zeros};
-use crate::message::layout::{Layout, csc, csr, endpoints};
+use crate::message::broadcast::Map;
 use crate::message::formula::{Formula, Messages, MessagesExpand, Place, sum};
+use crate::message::layout::{Layout, csc, csr, endpoints};
 use crate::message::message_pass::{MessagePass, Over, Source};
 use crate::message::walk::{Edges, Step, Visit};
+use crate::numeric::activation::{Kind, activate, chain, kind};
+use crate::numeric::column_sums::column_sums;
 
 /// `weight[e] · scale[u] · x[u]`.
 #[derive(CubeType, CubeLaunch)]

@@ -20,17 +20,19 @@ use burn_gnn_graph::Relation;
 use burn_gnn_plan::AttentionPlan;
 use cubecl::prelude::*;
 
-use crate::message::broadcast::Map;
 use crate::device::check::Call;
+use crate::device::launch::{
+    address, arg, empty, grid, grid_of_rows, in_flight, vector, wide, zeros,
+};
+use crate::message::broadcast::Map;
 use crate::message::chunk_sums::sum_rows;
-use crate::numeric::dropout::Dropout;
-use crate::device::launch::{address, arg, empty, grid, grid_of_rows, in_flight, vector, wide, zeros};
-use crate::message::layout::{Layout, csc, csr, endpoints};
 use crate::message::formula::{Formula, Messages, MessagesExpand, Place, sum};
+use crate::message::layout::{Layout, csc, csr, endpoints};
 use crate::message::message_pass::{MessagePass, Over, Source};
-use crate::numeric::philox::{Draws, pick};
 use crate::message::softmax::{EdgeScores, ScorePlace, Scores, SumForm, stats};
 use crate::message::walk::{Edges, Step};
+use crate::numeric::dropout::Dropout;
+use crate::numeric::philox::{Draws, pick};
 
 /// Where scores come from.
 #[derive(Clone, Debug)]

@@ -19,12 +19,12 @@ use burn_gnn_plan::CrossEntropyPlan;
 use cubecl::prelude::*;
 
 use crate::device::check::Call;
-use crate::numeric::column_sums::column_sums;
-use crate::device::upload::{device_bytes, upload};
-use crate::device::resident::Resident;
-use crate::operators::gather_scatter::RowIndex;
 use crate::device::launch::{address, arg, empty, grid, threads_per_block, wide, zeros};
+use crate::device::resident::Resident;
+use crate::device::upload::{device_bytes, upload};
 use crate::message::layout::{csr, endpoints};
+use crate::numeric::column_sums::column_sums;
+use crate::operators::gather_scatter::RowIndex;
 
 /// Chosen rows and the class of each, on the host and on devices. Cloning costs one reference count.
 #[derive(Clone, Debug)]

@@ -10,11 +10,11 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_plan::SoftmaxPlan;
 use cubecl::prelude::*;
 
-use crate::message::broadcast::Map;
 use crate::device::check::Call;
 use crate::device::launch::{address, arg, empty, features, grid, vector, wide, with_rows};
-use crate::message::layout::{csc, endpoints};
+use crate::message::broadcast::Map;
 use crate::message::formula::{Formula, Place};
+use crate::message::layout::{csc, endpoints};
 use crate::message::message_pass::{MessagePass, Over, Source};
 use crate::message::softmax::{ScorePlace, Scores, SumForm, stats};
 

@@ -14,11 +14,11 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_plan::{Activation, DropoutPlan, EpiloguePlan};
 use cubecl::prelude::*;
 
-use crate::numeric::activation::{Kind, activate, kind, pulled};
 use crate::device::check::Call;
+use crate::device::launch::{address, arg, arg_if, empty, features, grid, wide, zeros};
+use crate::numeric::activation::{Kind, activate, kind, pulled};
 use crate::numeric::column_sums::column_sums;
 use crate::numeric::dropout::Dropout;
-use crate::device::launch::{address, arg, arg_if, empty, features, grid, wide, zeros};
 use crate::numeric::philox::Draws;
 
 /// What the gradient of an epilogue reads.

@@ -3,11 +3,11 @@
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Bytes, CountBytes, GraphError, Relation};
 
-use crate::message::broadcast::Map;
 use crate::device::check::Call;
 use crate::device::launch::{features, with_rows};
-use crate::message::layout::{csr, endpoints};
+use crate::message::broadcast::Map;
 use crate::message::formula::{Formula, Place};
+use crate::message::layout::{csr, endpoints};
 use crate::message::message_pass::{MessagePass, Over, Source};
 
 /// Which rows of a table are meant, in any order and any number of times. Sorted once at the first scatter and kept

@@ -10,11 +10,11 @@
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
-use crate::message::broadcast::Map;
 use crate::device::check::{Call, given};
 use crate::device::launch::{with_rows, zeros};
-use crate::message::layout::{csc, csr, endpoints};
+use crate::message::broadcast::Map;
 use crate::message::formula::{Formula, Place};
+use crate::message::layout::{csc, csr, endpoints};
 use crate::message::message_pass::{MessagePass, Over, Source};
 
 /// The place of a target where `Place::Row` is `near`.

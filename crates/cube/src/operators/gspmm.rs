@@ -12,12 +12,12 @@ use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_plan::{BinaryOp, GspmmPlan, Reduce, Side};
 
-use crate::message::argmax::select;
-use crate::message::broadcast::Map;
 use crate::device::check::{Call, given};
 use crate::device::launch::{with_rows, zeros};
-use crate::message::layout::{csc, csr, endpoints};
+use crate::message::argmax::select;
+use crate::message::broadcast::Map;
 use crate::message::formula::{Formula, Place};
+use crate::message::layout::{csc, csr, endpoints};
 use crate::message::message_pass::{MessagePass, Over, Source};
 
 /// The operand of one side, as a message reads it.

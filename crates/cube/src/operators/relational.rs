@@ -20,11 +20,11 @@ use burn_gnn_plan::{
 };
 
 use crate::device::check::Call;
+use crate::device::launch::{reshaped, wide};
 use crate::device::upload::{device_bytes, upload_floats};
 use crate::operators::gather_scatter::{RowIndex, gather_rows};
 use crate::operators::gsddmm::gsddmm;
 use crate::operators::gspmm::sums;
-use crate::device::launch::{reshaped, wide};
 use crate::operators::typed::{TypedRows, by_type, by_type_grad_b};
 
 /// Pairs of a node and a relation, relation by relation, nodes ascending.

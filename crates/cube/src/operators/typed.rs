@@ -22,8 +22,8 @@ use crate::device::check::Call;
 use crate::message::chunk_sums::combine;
 use burn_gnn_graph::{Bytes, CountBytes};
 
-use crate::device::upload::{device_bytes, upload};
 use crate::device::launch::{address, arg, empty, reshaped, wide, zeros};
+use crate::device::upload::{device_bytes, upload};
 
 /// Rows and columns of a tile.
 const TILE: usize = 64;

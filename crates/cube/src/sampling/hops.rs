@@ -5,42 +5,24 @@ use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Derived, GraphError};
 use burn_gnn_sampling::SampleKey;
-use burn_gnn_sampling::internal::{HopDraws, TimeRanks};
+use burn_gnn_sampling::internal::HopDraws;
 
 use super::batch::{DeviceBatch, Found, Hop, pick};
-use super::draw::{CandidatesLaunch, NodeWordsLaunch, count_kernel, mark_kernel, smallest_kernel, uniform_kernel, weighted_kernel};
-use super::ids::{Ids, number_at};
-use super::renumber::{copy_kernel, first_kernel, offer_kernel, row_kernel, settle_kernel};
+use super::device_sampler::{DeviceSampler, Tables};
+use super::draw::{
+    CandidatesLaunch, NodeWordsLaunch, count_kernel, mark_kernel, smallest_kernel, uniform_kernel,
+    weighted_kernel,
+};
+use super::ids::{Ids, copy, number_at};
+use super::renumber::{first_kernel, offer_kernel, row_kernel, settle_kernel};
 use super::trees::Trees;
-use super::{DeviceSampler, ones};
-use crate::device::upload::{check_arrays, upload};
+
 use crate::device::launch::{address, arg, empty, grid};
+use crate::device::upload::{check_arrays, upload};
 use crate::message::layout::csc;
 use crate::numeric::scan::exclusive_sums;
 
-/// What one batch at a time writes.
-#[derive(Debug)]
-pub(super) struct Tables {
-    /// Row of each node in the batch, by node type.
-    pub(super) rows: Vec<CubeTensor>,
-    /// A bit per edge id, by edge type: whether it is left out. Made when first needed.
-    excluded: Vec<Option<CubeTensor>>,
-}
-
-impl Tables {
-    /// Bits of the edges of a type that are left out, if any are.
-    pub(super) fn excluded(&self, etype: usize, edges: &[Ids]) -> Option<&CubeTensor> {
-        self.excluded[etype].as_ref().filter(|_| edges[etype].len > 0)
-    }
-}
-
 impl DeviceSampler {
-    /// No node has a row and no edge is left out.
-    pub(super) fn tables(&self) -> Tables {
-        let rows = self.graph().node_counts().iter().map(|&n| ones(&self.device, n)).collect();
-        Tables { rows, excluded: vec![None; self.graph().relations().len()] }
-    }
-
     /// Marks edges as left out, or takes the marks back.
     pub(super) fn exclude(&self, edges: &[Ids], tables: &mut Tables, set: bool) {
         for ((t, ids), bits) in edges.iter().enumerate().zip(&mut tables.excluded) {
@@ -125,23 +107,6 @@ impl DeviceSampler {
             seeds: rows_of_seeds,
             hops,
         })
-    }
-
-    /// Original ids of the nodes of a type, where they differ.
-    pub(super) fn original(&self, ntype: usize) -> Option<&CubeTensor> {
-        let ids = self.sampler.device_node_ids(ntype)?;
-        Some(self.ids[ntype].get_or_compute(|| upload("ids", ids, &self.device)))
-    }
-
-    /// Times of the edges of a type, if they have any: of all edges by position, as places among those that differ.
-    pub(super) fn times(&self, etype: usize) -> Option<&(TimeRanks, CubeTensor)> {
-        self.sampler.times_of(etype)?;
-        let make = || {
-            let mut ranks = self.sampler.device_times(etype).unwrap_or_default();
-            let list = upload("times", &std::mem::take(&mut ranks.of_edges), &self.device);
-            (ranks, list)
-        };
-        Some(self.times[etype].get_or_compute(make))
     }
 
     /// Draws edges of one relation for the nodes there were before this hop, and numbers their sources.
@@ -402,13 +367,6 @@ impl DeviceSampler {
     }
 }
 
-/// Arrays of the kernel that draws, but for those of excluded edges and trees: nodes, their offsets, the first edge of
-/// each and its position, and what settings of the sampler need.
-pub(super) fn arrays_of(draw: &HopDraws<'_>) -> usize {
-    let with_keys = draw.ordered || draw.weights.is_some();
-    4 + usize::from(draw.ids.is_some()) + usize::from(draw.masked) + if with_keys { 2 } else { 0 }
-}
-
 /// [`check_arrays`] of what a batch asks for.
 pub(super) fn check_arrays_of_batch(arrays: usize, device: &CubeDevice) -> Result<(), GraphError> {
     check_arrays(arrays, device).map_err(|e| {
@@ -417,24 +375,6 @@ pub(super) fn check_arrays_of_batch(arrays: usize, device: &CubeDevice) -> Resul
                 .to_owned();
         GraphError::Setting { arg: "device", expected, found: e.to_string() }
     })
-}
-
-/// `to`, whose first `n` numbers are those of `from`.
-pub(super) fn copy(from: &CubeTensor, n: usize, to: CubeTensor) -> CubeTensor {
-    let (count, dim) = grid(&to.client, n.max(1));
-    // SAFETY: both have `n` entries; threads beyond them return early.
-    unsafe {
-        copy_kernel::launch_unchecked(
-            &to.client,
-            count,
-            dim,
-            address([&to], n),
-            arg(from),
-            arg(&to),
-            n,
-        )
-    };
-    to
 }
 
 /// Weights as they are.
@@ -464,27 +404,5 @@ fn settle(nodes: &Ids, rows: &CubeTensor, from: usize, known: bool) {
             n,
             known,
         );
-    }
-}
-
-#[cfg(all(test, feature = "wgpu"))]
-mod tests {
-    use burn_gnn_graph::Graph;
-    use burn_gnn_sampling::{NeighborSampler, Strategy};
-
-    use super::*;
-
-    /// Every adapter of WebGPU binds eight buffers, of which a kernel has six for arrays.
-    #[test]
-    fn uniform_draws_bind_few_arrays() {
-        let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0]).unwrap();
-        let arrays = |sampler: &NeighborSampler| {
-            sampler.device_hop(0, SampleKey::new(0)).iter().map(arrays_of).collect::<Vec<_>>()
-        };
-        let plain = NeighborSampler::new(&g, [1]).unwrap().with_mask(.., &[true, false]).unwrap();
-        assert_eq!(arrays(&plain), [5]);
-        let weighted =
-            plain.with_weights(.., &[1.0, 2.0]).unwrap().with_strategy(Strategy::Weighted).unwrap();
-        assert_eq!(arrays(&weighted), [7]);
     }
 }

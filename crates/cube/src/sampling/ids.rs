@@ -1,5 +1,6 @@
 //! Converts tensors of ids to kernel arguments and back.
 
+use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Int, Shape, Tensor};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::ops::into_data_sync;
@@ -8,8 +9,8 @@ use burn_gnn_graph::GraphError;
 use cubecl::prelude::*;
 
 use crate::device::check::bytes_held;
+use crate::device::launch::{self, address, arg, empty, grid};
 use crate::device::upload::upload;
-use crate::device::launch::{address, empty, grid, self};
 
 /// Ids in an array that may be longer.
 #[derive(Clone, Debug)]
@@ -197,6 +198,55 @@ fn from_cube(x: CubeTensor) -> Tensor<1, Int> {
 #[cfg(feature = "fusion")]
 fn of_device(device: &CubeDevice) -> burn::tensor::Device {
     burn::tensor::Device::new(burn::backend::DispatchDevice::Cube(device.clone()))
+}
+
+/// `to[i] = from[i]`
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn copy_kernel(from: &[u32], to: &mut [u32], n: usize) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    to[pos] = from[pos];
+}
+
+/// Room for `n` numbers.
+pub(super) fn ints(device: &CubeDevice, n: usize) -> CubeTensor {
+    burn_cubecl::ops::numeric::empty_device_contiguous_dtype(
+        device.client(),
+        device.clone(),
+        Shape::from([n.max(4)]),
+        DType::U32,
+    )
+}
+
+/// Room for `n` numbers, which are all ones.
+pub(super) fn ones(device: &CubeDevice, n: usize) -> CubeTensor {
+    burn_cubecl::ops::numeric::full_device_dtype(
+        device.client(),
+        Shape::from([n.max(4)]),
+        device.clone(),
+        InputScalar::new(u32::MAX, elem(DType::U32)),
+        DType::U32,
+    )
+}
+
+/// `to`, whose first `n` numbers are those of `from`.
+pub(super) fn copy(from: &CubeTensor, n: usize, to: CubeTensor) -> CubeTensor {
+    let (count, dim) = grid(&to.client, n.max(1));
+    // SAFETY: both have `n` entries; threads beyond them return early.
+    unsafe {
+        copy_kernel::launch_unchecked(
+            &to.client,
+            count,
+            dim,
+            address([&to], n),
+            arg(from),
+            arg(&to),
+            n,
+        )
+    };
+    to
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use burn_gnn_graph::{EdgeKey, Graph, GraphError, KHop, NodeKey, of_etype, of_nty
 use burn_gnn_sampling::NeighborSampler;
 use cubecl::prelude::*;
 
-use super::DeviceSampler;
 use super::batch::{DeviceBatch, edge_ids};
+use super::device_sampler::{DeviceSampler, Tables};
 use super::draw::{Candidates, CandidatesLaunch};
-use super::hops::{Tables, check_arrays_of_batch};
+use super::hops::check_arrays_of_batch;
 use super::ids::{Ids, number_at};
 use crate::device::launch::{address, arg, grid};
 use crate::message::layout::csc;

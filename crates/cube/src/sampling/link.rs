@@ -10,8 +10,9 @@ use burn_gnn_sampling::internal::{add_parallel_edges, has_parallel_edges};
 use burn_gnn_sampling::{LinkExclusion, SampleKey, SampledBatch, Sampler, SeedKind, Seeds};
 
 use super::batch::{DeviceBatch, pick};
+use super::device_sampler::DeviceSampler;
 use super::ids::Ids;
-use super::{DeviceNegativeSampler, DeviceSampler};
+use super::negative::DeviceNegativeSampler;
 use crate::device::upload::upload;
 use crate::message::layout::endpoints;
 

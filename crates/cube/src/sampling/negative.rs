@@ -9,10 +9,10 @@ use burn_gnn_sampling::{NegativeSampler, Negatives, SampleKey};
 use cubecl::prelude::*;
 
 use super::draw::insert;
-use super::ids::Ids;
-use super::{DeviceSampleError, cube_device, ints};
-use crate::device::upload::{check_size, upload};
+use super::error::{DeviceSampleError, cube_device};
+use super::ids::{Ids, ints};
 use crate::device::launch::{address, arg, grid};
+use crate::device::upload::{check_size, upload};
 use crate::numeric::philox::{philox, pick};
 
 /// A [`NegativeSampler`] whose pairs are drawn on a device: the same pairs for the same key, bit for bit.

@@ -66,16 +66,6 @@ pub(crate) fn row_kernel(
     }
 }
 
-/// `to[i] = from[i]`
-#[cube(launch_unchecked, address_type = "dynamic")]
-pub(crate) fn copy_kernel(from: &[u32], to: &mut [u32], n: usize) {
-    let pos = ABSOLUTE_POS;
-    if pos >= n {
-        terminate!();
-    }
-    to[pos] = from[pos];
-}
-
 /// Rows `first..first + n` of the nodes that have them; without `known` they are forgotten.
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(crate) fn settle_kernel(

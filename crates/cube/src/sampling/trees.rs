@@ -8,11 +8,10 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::GraphError;
 use cubecl::prelude::*;
 
-use super::hops::copy;
-use super::ids::{Ids, check_room, number_at};
-use super::{DeviceSampler, ones};
-use crate::device::upload::upload;
+use super::device_sampler::DeviceSampler;
+use super::ids::{Ids, check_room, copy, number_at, ones};
 use crate::device::launch::{address, arg, grid};
+use crate::device::upload::upload;
 use crate::numeric::scan::exclusive_sums;
 
 /// Trees of a batch.

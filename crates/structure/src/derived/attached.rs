@@ -4,8 +4,8 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::memory::bytes::{Bytes, CountBytes};
 use crate::derived::{CacheUses, DerivedMap};
+use crate::memory::bytes::{Bytes, CountBytes};
 
 /// Values that stay; a machine has fewer devices than this.
 const LIMIT: usize = 16;

@@ -1,7 +1,7 @@
 //! Maps positions of nodes or edges to ids in a larger graph.
 
-use crate::ids::{FileId, Ids, NodeIds};
 use crate::error::GraphError;
+use crate::ids::{FileId, Ids, NodeIds};
 
 /// Distinct 64-bit ids of the nodes or edges of one type, for example those that they have in the graph of which this
 /// one is a part: row `i` has the `i`-th id. Both directions.

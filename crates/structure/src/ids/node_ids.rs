@@ -5,8 +5,8 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use rayon::prelude::*;
 
-use crate::derived::Derived;
 use crate::arrays::Texts;
+use crate::derived::Derived;
 
 /// A column of ids: 64-bit numbers or texts.
 #[derive(Clone, Debug, PartialEq, Eq)]

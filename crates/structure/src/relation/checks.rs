@@ -4,9 +4,11 @@ use std::fmt::Display;
 
 use rayon::prelude::*;
 
-use super::{LIMIT, UNNAMED};
-use crate::error::GraphError;
+use crate::error::graph_error::{GraphError, UNNAMED};
 use crate::memory::reserve::room;
+
+/// The most nodes of one type and edges of one relation; the id `u32::MAX` means "no edge".
+pub const LIMIT: u64 = u32::MAX as u64 - 1;
 
 /// Refuses more nodes or edges than a relation numbers.
 pub fn check_limit(what: &'static str, count: u64) -> Result<(), GraphError> {

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::Compressed;
 use super::checks::offsets;
+use super::compressed::Compressed;
 use crate::error::or_panic::OrPanic;
 
 /// Below this many edges one thread is faster than two. Miri is to see both ways, and is slow.

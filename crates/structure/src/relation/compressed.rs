@@ -1,8 +1,8 @@
 //! Holds a compressed layout of a relation: CSC or CSR.
 
+use crate::arrays::shared_array::U32Array;
 use crate::derived::attached::Attached;
 use crate::memory::bytes::{Bytes, CountBytes};
-use crate::arrays::shared_array::U32Array;
 
 /// A compressed layout: row `r` holds positions `indptr[r]..indptr[r + 1]`.
 ///

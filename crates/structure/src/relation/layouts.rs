@@ -3,11 +3,11 @@
 use rayon::prelude::*;
 
 use super::checks::{check_counts, check_len, check_nodes};
-use super::{Compressed, Coo, Endpoints, UNNAMED};
+use super::compressed::Compressed;
+use super::edges::{Coo, Endpoints, Relation};
 use crate::arrays::shared_array::U32Array;
 use crate::derived::Derived;
-use crate::error::GraphError;
-use crate::relation::Relation;
+use crate::error::graph_error::{GraphError, UNNAMED};
 
 /// The arrays of a [`Compressed`] layout that was made before. Offsets and edge ids, which kernels rely on, are in
 /// memory that nobody else changes.

@@ -1,30 +1,7 @@
 //! Sorts a relation by destination, with renumbered edges.
 
-use crate::memory::bytes::{Bytes, CountBytes};
+use super::edges::{Relation, Sorted};
 use crate::derived::Derived;
-use crate::relation::Relation;
-
-/// What a relation keeps of its renumbered self.
-#[derive(Debug)]
-pub(super) struct Sorted {
-    relation: Relation,
-    order: Derived<Relation>,
-}
-
-impl Sorted {
-    pub(super) fn clear_attached(&self) {
-        self.relation.kept.clear_attached();
-        if let Some(order) = self.order.get() {
-            order.kept.clear_attached();
-        }
-    }
-}
-
-impl CountBytes for Sorted {
-    fn bytes(&self) -> Bytes {
-        self.relation.bytes() + self.order.bytes()
-    }
-}
 
 impl Relation {
     /// The same edges numbered by destination, inside a destination in the order of their ids: rows of edges

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::relation::checks::{check_len, check_limit};
+use super::checks::{check_len, check_limit};
+use super::edges::Relation;
 use crate::derived::Derived;
 use crate::error::GraphError;
-use crate::relation::Relation;
 
 /// Concatenated relations with one destination type: one reduction can run over the edges of
 /// all of them.

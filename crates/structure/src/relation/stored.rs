@@ -1,82 +1,21 @@
 //! Keeps the edges of a relation in a file until all of them are needed.
 
-use std::fmt::Debug;
 use std::ops::Range;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::checks::{check_counts, check_limit, check_nodes};
-use super::{Coo, Edges, Endpoints, Kept, Relation, UNNAMED};
-use crate::error::GraphError;
-use crate::memory::reserve::{filled, room};
+use super::edge_reader::EdgeReader;
+use super::edges::{Coo, Edges, Endpoints, Kept, Relation};
+use crate::error::graph_error::{GraphError, UNNAMED};
 use crate::error::or_panic::OrPanic;
+use crate::memory::reserve::{filled, room};
 
 /// Rows that are read at a time where all edges are.
 const ROWS: usize = 1 << 16;
 /// What to do where memory does not hold all edges.
 const REMEDY: &str = "sample the relation instead";
-
-/// In-edges that lie outside of memory, by destination: what a sampler asks a file.
-///
-/// A row is the in-edges of one destination in ascending original edge id, at consecutive positions; rows stand in the
-/// order of destinations. Positions are `u64`, so one relation may have more edges than `u32` numbers.
-///
-/// A reader checks what it hands out: rows inside of [`num_edges`](Self::num_edges), sources below
-/// [`num_src`](Self::num_src). What it finds wrong (a damaged block, a file that cannot be read) is a
-/// [`GraphError::Source`].
-pub trait EdgeReader: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
-    /// Number of source nodes.
-    fn num_src(&self) -> usize;
-    /// Number of destination nodes.
-    fn num_dst(&self) -> usize;
-    /// Number of edges.
-    fn num_edges(&self) -> u64;
-    /// Appends the first position and the number of edges of each destination, which are in range.
-    ///
-    /// # Errors
-    /// What keeps the reader from reading.
-    fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError>;
-    /// Writes the source at each position, which are in range, to `out` of the same length.
-    ///
-    /// # Errors
-    /// What keeps the reader from reading.
-    fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError>;
-    /// Appends the sources at consecutive positions.
-    ///
-    /// # Errors
-    /// What keeps the reader from reading.
-    fn sources_of(&self, positions: Range<u64>, out: &mut Vec<u32>) -> Result<(), GraphError>;
-    /// Whether original edge ids are other numbers than positions.
-    fn has_edge_ids(&self) -> bool {
-        false
-    }
-    /// Writes the original id of the edge at each position, which are in range, to `out` of the same length: the
-    /// positions themselves where there are no others.
-    ///
-    /// # Errors
-    /// What keeps the reader from reading.
-    fn edge_ids(&self, positions: &[u64], out: &mut [u64]) -> Result<(), GraphError> {
-        out.copy_from_slice(positions);
-        Ok(())
-    }
-    /// A bound above all original edge ids. It is [`num_edges`](Self::num_edges) where they are `0..num_edges` in some
-    /// order; more where some of these numbers are ids of no edge, because edges of the stream were dropped. A
-    /// [`Relation`] then numbers edges by ascending original id
-    /// ([`original_edge_ids`](Relation::original_edge_ids)).
-    fn edge_id_bound(&self) -> u64 {
-        self.num_edges()
-    }
-    /// Appends the weights of the edges at consecutive positions; `false` where edges have none.
-    ///
-    /// # Errors
-    /// What keeps the reader from reading.
-    fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
-        let _ = (positions, out);
-        Ok(false)
-    }
-}
 
 impl Relation {
     /// Edges that stay where `reader` finds them. Samplers read the rows that they draw from; whatever needs all edges
@@ -281,7 +220,7 @@ fn by_edge_id(
 mod tests {
     use super::*;
     use crate::memory::bytes::Bytes;
-    use crate::relation::LIMIT;
+    use crate::relation::checks::LIMIT;
 
     /// A relation in memory, read as if it were in a file.
     #[derive(Debug)]

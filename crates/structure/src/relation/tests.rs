@@ -1,5 +1,7 @@
+use super::checks::LIMIT;
 use super::compress::{PARALLEL_FROM, compress};
-use super::*;
+use super::{Compressed, Relation};
+use crate::error::graph_error::GraphError;
 use proptest::prelude::*;
 
 fn edges() -> impl Strategy<Value = (usize, usize, Vec<(u32, u32)>)> {

@@ -10,8 +10,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::Transposed;
-use super::product::Product;
+use super::product::{Product, Transposed};
 use crate::dense::convert::convert;
 use crate::dense::widen::{append, put_sums, widen};
 use crate::number::Elem;

@@ -10,17 +10,9 @@ mod product;
 mod weight_grad;
 
 use product::Product;
+pub use product::Transposed;
 
 use crate::number::{Elem, Real};
-
-/// How the operands of a product are stored.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Transposed {
-    /// The left one is stored as `[k, m]`.
-    pub left: bool,
-    /// The right one is stored as `[n, k]`.
-    pub right: bool,
-}
 
 /// An operand, row-major, and its rows and columns as they are stored.
 pub type Matrix<'a, T> = (&'a [T], [usize; 2]);

@@ -8,11 +8,11 @@
 
 use rayon::prelude::*;
 
-use crate::number::Real;
 use crate::dense::small_products::{LANES, outer};
+use crate::number::Real;
 use crate::number::lanes::Lanes;
-use crate::simd::unroll::each;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
+use crate::simd::unroll::each;
 
 /// Columns of the left operand whose sums stay in registers together.
 const COLUMNS: usize = 8;

@@ -1,8 +1,16 @@
 //! Multiplies two row-major matrices.
 
-use super::Transposed;
-use crate::number::Real;
 use crate::dense::gemm::{Parallelism, fresh, onto};
+use crate::number::Real;
+
+/// How the operands of a product are stored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Transposed {
+    /// The left one is stored as `[k, m]`.
+    pub left: bool,
+    /// The right one is stored as `[n, k]`.
+    pub right: bool,
+}
 
 /// Multiplications from which a second thread pays; Flex has the same bound.
 const PARALLEL_FROM: usize = 192 * 192 * 192;

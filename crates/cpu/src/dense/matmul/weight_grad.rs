@@ -7,8 +7,7 @@
 
 use rayon::prelude::*;
 
-use super::Transposed;
-use super::product::Product;
+use super::product::{Product, Transposed};
 use crate::number::Real;
 
 /// Rows of the smallest run, and runs at most.

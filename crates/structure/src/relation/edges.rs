@@ -1,0 +1,358 @@
+//! Defines [`Relation`]: the edges between two sets of nodes, and the layouts that are derived from them.
+
+use std::sync::Arc;
+
+use super::checks::{LIMIT, check_counts, check_len, check_nodes};
+use super::compress::compress;
+use super::compressed::Compressed;
+use super::edge_reader::EdgeReader;
+use super::whole_number::{check_indptr, narrow};
+use crate::arrays::shared_array::U32Array;
+use crate::derived::attached::Attached;
+use crate::derived::cell::Derived;
+use crate::error::graph_error::GraphError;
+use crate::memory::bytes::{Bytes, CountBytes};
+
+/// What was given.
+#[derive(Debug)]
+pub(super) struct Edges {
+    pub(super) num_src: usize,
+    pub(super) num_dst: usize,
+    pub(super) endpoints: Endpoints,
+}
+
+/// Endpoints of edges.
+#[derive(Debug)]
+pub(super) enum Endpoints {
+    Given(Coo),
+    Stored(Arc<dyn EdgeReader>),
+}
+
+/// Source and destination of each edge, by edge id.
+#[derive(Debug)]
+pub(super) struct Coo {
+    pub(super) src: U32Array,
+    pub(super) dst: U32Array,
+}
+
+/// What was derived of it.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// Edges of a stored relation.
+    pub(super) coo: Derived<Coo>,
+    /// Original ids of these by edge id, where they have gaps.
+    pub(super) original_ids: Derived<Vec<u64>>,
+    /// By destination and by source.
+    layouts: [Derived<Compressed>; 2],
+    /// Renumbered by destination, and by source for the reversed relation.
+    sorted: [Derived<Sorted>; 2],
+    /// Beside `src` and beside `dst`.
+    attached: [Attached; 2],
+}
+
+/// Edges from `num_src` source nodes to `num_dst` destination nodes.
+///
+/// Edge `i` is the `i`-th pair given (COO order defines edge ids). CSC (by destination, for
+/// aggregation) and CSR (by source, for its gradient) are built once, on first use, by a parallel
+/// counting sort in `O(E + V)`, except that edges given already sorted by that end need no sort: one
+/// thread counts them, and no permutation is stored. Self loops and parallel edges are kept. A relation with
+/// `num_src != num_dst` is a block (message flow graph) or a bipartite relation.
+///
+/// Cloning and [`reverse`](Self::reverse) cost one reference count.
+///
+/// ```
+/// use burn_gnn_structure::Relation;
+/// let r = Relation::from_coo(3, 2, vec![0, 2, 2], vec![1, 0, 1])?;
+/// assert_eq!(r.csc().indptr(), [0, 1, 3]);
+/// assert_eq!(r.csc().indices(), [2, 0, 2]); // sources of destination 0, then of 1
+/// assert_eq!(r.csc().edge_ids(), Some(&[1, 0, 2][..]));
+/// assert_eq!(r.in_degrees().collect::<Vec<_>>(), [1, 2]);
+/// # Ok::<(), burn_gnn_structure::GraphError>(())
+/// ```
+#[derive(Clone)]
+pub struct Relation {
+    pub(super) edges: Arc<Edges>,
+    pub(super) kept: Arc<Kept>,
+    pub(super) reversed: bool,
+}
+
+impl std::fmt::Debug for Relation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Relation({} -> {}, {} edges)", self.num_src(), self.num_dst(), self.num_edges())
+    }
+}
+
+impl PartialEq for Relation {
+    /// Equal node counts and equal edges in equal order.
+    fn eq(&self, o: &Self) -> bool {
+        self.num_src() == o.num_src()
+            && self.num_dst() == o.num_dst()
+            && self.src() == o.src()
+            && self.dst() == o.dst()
+    }
+}
+
+impl Relation {
+    /// The most nodes of one type, and the most edges of one relation: `u32::MAX` is kept free as "no edge".
+    pub const LIMIT: u64 = LIMIT;
+
+    /// From an edge list; entry `i` is edge `i`.
+    ///
+    /// # Errors
+    /// Lengths differ, an id is out of range, or there are more than `u32::MAX - 1` nodes or edges.
+    pub fn from_coo(
+        num_src: usize,
+        num_dst: usize,
+        src: Vec<u32>,
+        dst: Vec<u32>,
+    ) -> Result<Self, GraphError> {
+        check_counts(num_src, num_dst, src.len())?;
+        check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
+        check_nodes("src", &src, num_src)?;
+        check_nodes("dst", &dst, num_dst)?;
+        Ok(Self::new(num_src, num_dst, src, dst))
+    }
+
+    /// From signed 64-bit ids as files hold them; checks the range before narrowing.
+    ///
+    /// # Errors
+    /// As [`from_coo`](Self::from_coo); negative ids are out of range.
+    pub fn from_coo_i64(
+        num_src: usize,
+        num_dst: usize,
+        src: &[i64],
+        dst: &[i64],
+    ) -> Result<Self, GraphError> {
+        check_counts(num_src, num_dst, src.len())?;
+        check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
+        let src = narrow("src", src, num_src)?;
+        let dst = narrow("dst", dst, num_dst)?;
+        Ok(Self::new(num_src, num_dst, src, dst))
+    }
+
+    /// Rows of a sampled block: edges stand in the order of their destinations.
+    ///
+    /// # Errors
+    /// As [`from_csc`](Self::from_csc).
+    #[doc(hidden)]
+    pub fn from_rows(num_src: usize, indptr: Vec<u32>, src: Vec<u32>) -> Result<Self, GraphError> {
+        let num_dst = indptr.len().saturating_sub(1);
+        check_counts(num_src, num_dst, src.len())?;
+        check_indptr(num_dst, &indptr, src.len())?;
+        check_nodes("src", &src, num_src)?;
+        let mut dst = Vec::with_capacity(src.len());
+        for (v, w) in indptr.windows(2).enumerate() {
+            dst.resize(dst.len() + (w[1] - w[0]) as usize, v as u32);
+        }
+        let by_dst = Compressed::new(indptr, src.clone().into(), None);
+        let coo = Coo { src: src.into(), dst: dst.into() };
+        Ok(Self::from_words(num_src, num_dst, coo, [by_dst.into(), Derived::new()]))
+    }
+
+    pub(super) fn new(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Self {
+        let coo = Coo { src: src.into(), dst: dst.into() };
+        Self::from_words(num_src, num_dst, coo, Default::default())
+    }
+
+    /// Of arrays that are known to agree: `layouts` are by destination and by source.
+    pub(super) fn from_words(
+        num_src: usize,
+        num_dst: usize,
+        coo: Coo,
+        layouts: [Derived<Compressed>; 2],
+    ) -> Self {
+        Self {
+            edges: Arc::new(Edges { num_src, num_dst, endpoints: Endpoints::Given(coo) }),
+            kept: Arc::new(Kept { layouts, ..Kept::default() }),
+            reversed: false,
+        }
+    }
+
+    /// Whether both are clones of one relation in the same direction: the test for caches, which reads no edge.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.edges, &other.edges) && self.reversed == other.reversed
+    }
+
+    /// Number of source nodes.
+    #[inline]
+    pub fn num_src(&self) -> usize {
+        if self.reversed { self.edges.num_dst } else { self.edges.num_src }
+    }
+    /// Number of destination nodes.
+    #[inline]
+    pub fn num_dst(&self) -> usize {
+        if self.reversed { self.edges.num_src } else { self.edges.num_dst }
+    }
+    /// Number of edges.
+    #[inline]
+    pub fn num_edges(&self) -> usize {
+        match &self.edges.endpoints {
+            Endpoints::Given(coo) => coo.src.len(),
+            Endpoints::Stored(reader) => reader.num_edges() as usize,
+        }
+    }
+    /// Source of each edge, by edge id.
+    #[inline]
+    pub fn src(&self) -> &[u32] {
+        let (src, dst) = self.endpoints();
+        if self.reversed { dst } else { src }
+    }
+    /// Destination of each edge, by edge id.
+    #[inline]
+    pub fn dst(&self) -> &[u32] {
+        let (src, dst) = self.endpoints();
+        if self.reversed { src } else { dst }
+    }
+    /// Endpoints of each edge as given, whichever way the relation is read.
+    #[inline]
+    fn endpoints(&self) -> (&[u32], &[u32]) {
+        let Coo { src, dst } = match &self.edges.endpoints {
+            Endpoints::Given(coo) => coo,
+            Endpoints::Stored(reader) => self.coo(&**reader),
+        };
+        (src, dst)
+    }
+    /// What backends keep beside [`src`](Self::src).
+    pub fn src_attached(&self) -> &Attached {
+        &self.kept.attached[usize::from(self.reversed)]
+    }
+    /// What backends keep beside [`dst`](Self::dst).
+    pub fn dst_attached(&self) -> &Attached {
+        &self.kept.attached[usize::from(!self.reversed)]
+    }
+    /// By destination: rows are destinations, indices are sources.
+    pub fn csc(&self) -> &Compressed {
+        self.csc_cell().get_or_compute(|| self.make_csc())
+    }
+    /// By source: rows are sources, indices are destinations.
+    pub fn csr(&self) -> &Compressed {
+        let cell = &self.kept.layouts[usize::from(!self.reversed)];
+        cell.get_or_compute(|| compress(self.num_src(), self.src(), self.dst()))
+    }
+    /// Where [`csc`](Self::csc) is kept.
+    pub(super) fn csc_cell(&self) -> &Derived<Compressed> {
+        &self.kept.layouts[usize::from(self.reversed)]
+    }
+    fn make_csc(&self) -> Compressed {
+        compress(self.num_dst(), self.dst(), self.src())
+    }
+    /// Calls `f` with [`csc`](Self::csc), which is made for this call alone if it is not there yet.
+    #[doc(hidden)]
+    pub fn with_csc<T>(&self, f: impl FnOnce(&Compressed) -> T) -> T {
+        match self.csc_cell().get() {
+            Some(layout) => f(layout),
+            None => f(&self.make_csc()),
+        }
+    }
+    /// Whether [`csc`](Self::csc) has edge ids of its own, without making it.
+    #[doc(hidden)]
+    pub fn csc_has_edge_ids(&self) -> bool {
+        let layout = self.csc_cell().get();
+        layout.map_or_else(|| !self.dst().is_sorted(), |layout| layout.edge_ids().is_some())
+    }
+    /// Where [`sorted_by_dst`](Self::sorted_by_dst) is kept.
+    pub(super) fn sorted_cell(&self) -> &Derived<Sorted> {
+        &self.kept.sorted[usize::from(self.reversed)]
+    }
+    /// Memory of what was derived from the edges and is kept: layouts, edges renumbered by destination, and what
+    /// operators keep beside them (degree scales, copies on devices). The edges themselves do not count.
+    pub fn derived_bytes(&self) -> Bytes {
+        self.kept.bytes()
+    }
+    /// Frees what was derived from the edges; it is made again, the same, where somebody asks for it.
+    ///
+    /// What is kept beside the layouts (degree scales, copies on devices) goes for all clones of the relation, at once
+    /// or with the last operator that uses it. Layouts, which others may be reading, go with the last clone that was
+    /// made before. Layouts that came with edges in memory that another owner holds, such as a mapped file, stay.
+    ///
+    /// ```
+    /// use burn_gnn_structure::Relation;
+    /// let mut r = Relation::from_coo(3, 2, vec![0, 2, 2], vec![1, 0, 1])?;
+    /// assert_eq!(r.csc().indptr(), [0, 1, 3]);
+    /// assert!(r.derived_bytes().host > 0);
+    /// r.clear_derived();
+    /// assert_eq!(r.derived_bytes().host, 0);
+    /// assert_eq!(r.csc().indptr(), [0, 1, 3]);
+    /// # Ok::<(), burn_gnn_structure::GraphError>(())
+    /// ```
+    pub fn clear_derived(&mut self) {
+        self.kept.clear_attached();
+        // To sort edges again they must be in memory that nobody changes.
+        let may_change = |coo: &Coo| coo.src.is_shared() || coo.dst.is_shared();
+        if !matches!(&self.edges.endpoints, Endpoints::Given(coo) if may_change(coo)) {
+            self.kept = Arc::default();
+        }
+    }
+    /// Every edge reversed; edge ids stay. Shares all arrays.
+    #[must_use]
+    pub fn reverse(&self) -> Self {
+        Self { edges: self.edges.clone(), kept: self.kept.clone(), reversed: !self.reversed }
+    }
+    /// Number of in-edges of each destination.
+    pub fn in_degrees(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.csc().indptr().windows(2).map(|w| w[1] - w[0])
+    }
+    /// Number of out-edges of each source.
+    pub fn out_degrees(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.csr().indptr().windows(2).map(|w| w[1] - w[0])
+    }
+}
+
+impl CountBytes for Coo {
+    fn bytes(&self) -> Bytes {
+        self.src.bytes() + self.dst.bytes()
+    }
+}
+
+/// What a relation keeps of its renumbered self.
+#[derive(Debug)]
+pub(super) struct Sorted {
+    pub(super) relation: Relation,
+    pub(super) order: Derived<Relation>,
+}
+
+impl Sorted {
+    fn clear_attached(&self) {
+        self.relation.kept.clear_attached();
+        if let Some(order) = self.order.get() {
+            order.kept.clear_attached();
+        }
+    }
+}
+
+impl CountBytes for Sorted {
+    fn bytes(&self) -> Bytes {
+        self.relation.bytes() + self.order.bytes()
+    }
+}
+
+impl Kept {
+    fn clear_attached(&self) {
+        self.attached.iter().for_each(Attached::clear);
+        self.layouts.iter().filter_map(Derived::get).for_each(|l| l.attached().clear());
+        self.sorted.iter().filter_map(Derived::get).for_each(Sorted::clear_attached);
+    }
+}
+
+impl CountBytes for Kept {
+    fn bytes(&self) -> Bytes {
+        let layouts: Bytes = self.layouts.iter().map(CountBytes::bytes).sum();
+        let sorted: Bytes = self.sorted.iter().map(CountBytes::bytes).sum();
+        self.coo.bytes()
+            + self.original_ids.bytes()
+            + layouts
+            + sorted
+            + self.attached.iter().map(CountBytes::bytes).sum()
+    }
+}
+
+/// With all that was derived: of a relation that was made for this value alone.
+impl CountBytes for Relation {
+    fn bytes(&self) -> Bytes {
+        let given = match &self.edges.endpoints {
+            Endpoints::Given(coo) => coo.bytes(),
+            Endpoints::Stored(_) => Bytes::default(),
+        };
+        given + self.derived_bytes()
+    }
+}
