@@ -7,8 +7,8 @@ use burn_gnn_plan::LogSumExpPlan;
 use crate::dense::widen::put_sums;
 use crate::math::softmax_shift::{divisor, shift};
 use crate::number::{Acc, Elem, Exp};
+use crate::parallel::collect::collect_rows;
 use crate::parallel::runs::by_edges;
-use crate::parallel::scatter::collect_rows;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use crate::softmax::segments::{by_segment, column_max, exponentials};
 

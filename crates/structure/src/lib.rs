@@ -1,11 +1,11 @@
-//! The structure of graphs for `burn-gnn`: what needs neither tensors nor files.
+//! Graph structure for `burn-gnn`, without tensors and without files.
 //!
-//! Read in this order: [`Relation`] (edges between two sets of nodes, COO with CSC and CSR built on first use),
-//! [`Schema`] (node types and canonical edge types), [`IdMap`] (type-wise ids to global (homogeneous) ids and back).
-//! Graphs with features are in `burn-gnn-graph`, which exports all of this.
+//! Start with these types: [`Relation`] (edges between two sets of nodes: COO, with CSC and CSR built on first use),
+//! [`Schema`] (node types and canonical edge types) and [`IdMap`] (converts between type-wise and global ids). Graphs
+//! with features are in `burn-gnn-graph`, which re-exports this crate.
 //!
-//! What is derived from a relation is made once and kept with it: [`Derived`], [`Attached`]. Its memory is counted
-//! ([`Relation::derived_bytes`]) and can be freed ([`Relation::clear_derived`]).
+//! Data that is derived from a relation is computed once and cached with it, in a [`Derived`] or an [`Attached`].
+//! [`Relation::derived_bytes`] reports its memory, and [`Relation::clear_derived`] frees it.
 
 #![deny(unsafe_code)]
 

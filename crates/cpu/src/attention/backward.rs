@@ -6,9 +6,10 @@ use super::job::{
 };
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
+use crate::parallel::collect::{collect_rows, collect_rows_and_edges};
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::{by_edges, evenly};
-use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows, collect_rows_and_edges};
+use crate::parallel::scatter::{EdgeRows, Scattered};
 use crate::prefetch::{FAR, from_memory};
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
@@ -201,7 +202,7 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                 }
                 if given.ds {
                     for i in 0..n {
-                        ds.ask(csr.edge_id(start + i), 0, heads);
+                        ds.prefetch(csr.edge_id(start + i), 0, heads);
                     }
                 }
                 job.dropout(heads, &mut w[..used], n, |i| csr.edge_id(start + i));

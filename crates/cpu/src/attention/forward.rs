@@ -7,9 +7,9 @@ use super::job::{
 use crate::math::softmax_shift::{inverse, shift};
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
+use crate::parallel::collect::collect_rows2;
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::by_edges;
-use crate::parallel::scatter::collect_rows2;
 use crate::prefetch::{FAR, from_memory};
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};

@@ -1,9 +1,9 @@
 //! Converts element types in one pass.
 
 use crate::number::Elem;
+use crate::parallel::collect::collect_rows;
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::evenly;
-use crate::parallel::scatter::collect_rows;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 
 /// `x` in another type; every thread takes a run of entries.

@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use crate::number::{Acc, Elem, Exp};
+use crate::parallel::collect::{collect_rows, collect_rows2};
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::evenly;
-use crate::parallel::scatter::{collect_rows, collect_rows2};
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::CrossEntropyPlan;
 

@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use crate::math::philox::{Keep, draw_rows};
 use crate::number::{Acc, Elem};
+use crate::parallel::collect::collect_rows;
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::evenly;
-use crate::parallel::scatter::collect_rows;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::DropoutPlan;
 

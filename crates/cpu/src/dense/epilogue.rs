@@ -5,12 +5,12 @@ use std::ops::Range;
 use super::dropout::Mask;
 use crate::math::activation::OnNumbers;
 use crate::number::{Acc, Elem};
+use crate::parallel::collect::{collect_in_place, collect_rows_and_edges, collect_rows2};
 use crate::parallel::output_buffer::Sink;
+use crate::parallel::output_rows::OutputRows;
 use crate::parallel::runs::{evenly, split_mut};
-use crate::parallel::scatter;
-use crate::parallel::scatter::{
-    EdgeRows, Places, Scattered, collect_beside, collect_rows_and_edges, collect_rows2,
-};
+use crate::parallel::scatter::scatter;
+use crate::parallel::scatter::{EdgeRows, Scattered};
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::Activation;
 use burn_gnn_plan::EpiloguePlan;
@@ -125,7 +125,7 @@ pub fn forward_own<T: Elem>(
     let [_, columns] = plan.shape();
     let bias = &widened(bias, columns)[..];
     let words = if open { words(columns) } else { 0 };
-    collect_beside(&runs(plan), x, columns, words, &|run, rows, bits| {
+    collect_in_place(&runs(plan), x, columns, words, &|run, rows, bits| {
         vectorised(Forward {
             rows: Rows::Own(rows, run.start),
             bias,
@@ -286,7 +286,7 @@ fn block_sums(plan: &EpiloguePlan, bias: bool) -> Scattered<'static> {
         .map(|run| run.start / BLOCK..run.end.div_ceil(BLOCK))
         .collect();
     Scattered {
-        places: Places::same(rows.div_ceil(BLOCK)),
+        rows: OutputRows::in_order(rows.div_ceil(BLOCK)),
         positions,
         width: if bias { columns } else { 0 },
         zeroed: false,

@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! parallel for runs of edges in id order:      parallel for runs of destinations with equal edges:
-//!   ask for the rows of edge e + AHEAD           row = near[v]
+//!   prefetch the rows of edge e + AHEAD          row = near[v]
 //!   out[e] = op(lhs[row of e], rhs[row of e])    for (u, e) in row v of CSC: out[e] = far[u] · row
 //! ```
-//! Edge order writes its output in one stream, but finds both operand rows anywhere. A dot of wide node
-//! rows has a small output and large rows, so it walks CSC instead: one of the two rows stays in the
-//! cache, and 4 bytes per edge go to their place.
+//! In edge order the output is written sequentially, but both operand rows are read at random. A dot of two wide node
+//! features has a small output and large operand rows, so it walks CSC instead: the row of the destination stays in
+//! cache, and only the result, 4 bytes per edge, is written at random.
+//!
+//! The gradients of `out[e] = l[src e] · r[dst e]` are GSpMMs: `dl[u] = Σ over out-edges e of grad[e] · r[dst e]`, and
+//! `dr[v] = Σ over in-edges e of grad[e] · l[src e]`.
 
-// Fixed lanes and columns of several rows at once: one index says it best.
+// One index runs over several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
 use std::marker::PhantomData;
@@ -17,18 +20,19 @@ use std::ops::Range;
 
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
+use crate::parallel::collect::collect_rows;
 use crate::parallel::output_buffer::{Sink, zeros};
 use crate::parallel::runs::{by_edges, evenly};
-use crate::parallel::scatter;
-use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows};
+use crate::parallel::scatter::scatter;
+use crate::parallel::scatter::{EdgeRows, Scattered};
 use crate::simd::instruction_sets::{Vectorised, widest};
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 use burn_gnn_structure::internal::{Cache, prefetch_to};
 
-/// Edges between asking for a row and reading it.
+/// How many edges ahead rows are prefetched.
 pub(super) const AHEAD: usize = 16;
-/// Bytes of a row that are asked for ahead; the processor follows longer rows by itself.
-const ASKED: usize = 1024;
+/// Bytes of a row that are prefetched; the processor's own prefetcher follows longer rows.
+const PREFETCHED: usize = 1024;
 /// Row bytes from which a dot walks CSC.
 const WIDE: usize = 64;
 
@@ -54,21 +58,22 @@ impl<'a> Rows<'a> {
             Self::Edges => e,
         }
     }
-    /// Asks for the row of edge `e`, if there is one. Rows in edge order the processor foresees.
+    /// Prefetches the row of edge `e`, if the edge exists. Rows in edge order need no prefetch: the processor's own
+    /// prefetcher follows them.
     #[inline(always)]
-    pub(super) fn ask<T>(self, data: &[T], e: usize, len: usize) {
+    pub(super) fn prefetch<T>(self, data: &[T], e: usize, len: usize) {
         if let Self::Table(t) = self
             && let Some(&row) = t.get(e)
         {
-            ask(Cache::First, data, row as usize, len);
+            prefetch_row(Cache::First, data, row as usize, len);
         }
     }
 }
 
-/// Asks for row `row`.
+/// Prefetches the first [`PREFETCHED`] bytes of row `row`.
 #[inline(always)]
-pub(super) fn ask<T>(to: Cache, data: &[T], row: usize, len: usize) {
-    prefetch_to(to, data, row * len, len.min(ASKED / size_of::<T>()));
+pub(super) fn prefetch_row<T>(to: Cache, data: &[T], row: usize, len: usize) {
+    prefetch_to(to, data, row * len, len.min(PREFETCHED / size_of::<T>()));
 }
 
 /// `N` entries of a block from `at`, or its one entry `N` times.
@@ -195,7 +200,7 @@ pub fn copy<T: Elem>(plan: &GsddmmPlan, side: Side, x: &[T]) -> Vec<T> {
     let rows = Rows::new(plan, plan.target(side));
     collect_rows(&evenly(plan.relation().num_edges(), width), width, &|run, sink| {
         for e in run {
-            rows.ask(x, e + AHEAD, width);
+            rows.prefetch(x, e + AHEAD, width);
             sink.put(&x[rows.at(e) * width..][..width]);
         }
     })
@@ -262,8 +267,8 @@ impl<T: Elem, O: Op, const L: bool, const R: bool> Vectorised for ById<'_, '_, '
         let blocks = plan.blocks();
         let len = blocks.len;
         for e in self.run {
-            lhs_of.ask(lhs, e + AHEAD, lhs_len);
-            rhs_of.ask(rhs, e + AHEAD, rhs_len);
+            lhs_of.prefetch(lhs, e + AHEAD, lhs_len);
+            rhs_of.prefetch(rhs, e + AHEAD, rhs_len);
             let l = &lhs[lhs_of.at(e) * lhs_len..][..lhs_len];
             let r = &rhs[rhs_of.at(e) * rhs_len..][..rhs_len];
             if O::DOT && L && R && blocks.starts[0].len() == 1 {
@@ -312,7 +317,7 @@ impl<T: Elem> Vectorised for Walk<'_, '_, T> {
             let y = &job.data[near][v * near_len..][..near_len];
             for p in csc.row(v) {
                 if let Some(&u) = sources.get(p + AHEAD) {
-                    ask(Cache::First, job.data[far], u as usize, far_len);
+                    prefetch_row(Cache::First, job.data[far], u as usize, far_len);
                 }
                 let x = &job.data[far][sources[p] as usize * far_len..][..far_len];
                 // Not in the closure of `put`, which would be compiled for the baseline.

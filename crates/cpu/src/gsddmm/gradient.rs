@@ -12,13 +12,13 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::forward::{AHEAD, LANES, Rows, ask, block, fold, load};
+use super::forward::{AHEAD, LANES, Rows, block, fold, load, prefetch_row};
 use crate::math::derivatives::{Chain, Over, Pass, Quotient, Times};
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
+use crate::parallel::collect::collect_rows;
 use crate::parallel::output_buffer::{Sink, zeros};
 use crate::parallel::runs::{by_edges, evenly};
-use crate::parallel::scatter::collect_rows;
 use crate::prefetch::{FAR, from_memory};
 use crate::simd::instruction_sets::{Vectorised, widest};
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
@@ -121,15 +121,22 @@ impl<T: Elem> Job<'_, T> {
 
     /// Asks for what the edge at position `p` reads. Rows of one edge each come in a stream.
     #[inline(always)]
-    fn ask<G: Chain>(&self, to: Cache, rows: Adjacency<'_>, p: usize, grad_len: usize, len: usize) {
+    fn prefetch<G: Chain>(
+        &self,
+        to: Cache,
+        rows: Adjacency<'_>,
+        p: usize,
+        grad_len: usize,
+        len: usize,
+    ) {
         let Some(&far) = rows.indices.get(p) else { return };
         let id = rows.edge_id(p);
-        ask(to, self.grad, id, grad_len);
+        prefetch_row(to, self.grad, id, grad_len);
         match self.other_of {
             _ if !G::OTHER => {}
             Other::Same => {}
-            Other::Far => ask(to, self.other, far as usize, len),
-            Other::OfEdge(_) => ask(to, self.other, id, len),
+            Other::Far => prefetch_row(to, self.other, far as usize, len),
+            Other::OfEdge(_) => prefetch_row(to, self.other, id, len),
         }
     }
 }
@@ -168,9 +175,15 @@ impl<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool> Vectorise
                 let (id, far) = match job.rows {
                     Some(rows) => {
                         if from_memory {
-                            job.ask::<G>(Cache::Second, rows, p + FAR * AHEAD, grad_len, other_len);
+                            job.prefetch::<G>(
+                                Cache::Second,
+                                rows,
+                                p + FAR * AHEAD,
+                                grad_len,
+                                other_len,
+                            );
                         }
-                        job.ask::<G>(Cache::First, rows, p + AHEAD, grad_len, other_len);
+                        job.prefetch::<G>(Cache::First, rows, p + AHEAD, grad_len, other_len);
                         (rows.edge_id(p), rows.indices[p] as usize)
                     }
                     None => (n, n),

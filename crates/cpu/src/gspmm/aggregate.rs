@@ -8,9 +8,9 @@ use crate::dense::widen::widen;
 use crate::math::activation::OnNumbers;
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
+use crate::parallel::collect::collect_rows;
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::evenly;
-use crate::parallel::scatter::collect_rows;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::{Activation, AggregatePlan, DegreeScale, Side};
 

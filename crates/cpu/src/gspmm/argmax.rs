@@ -6,11 +6,10 @@ use super::gather::{CopyLhs, Messages, Op, for_blocks, put, put_last};
 use super::layout::{Layout, Same};
 use crate::number::lanes::Lanes;
 use crate::number::{Acc, Elem};
+use crate::parallel::collect::{collect_rows, collect_rows_and_edges, collect_rows2};
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::by_edges;
-use crate::parallel::scatter::{
-    EdgeRows, Scattered, collect_rows, collect_rows_and_edges, collect_rows2,
-};
+use crate::parallel::scatter::{EdgeRows, Scattered};
 use crate::prefetch::ahead;
 use crate::simd::instruction_sets::{Blocked, InstructionSets};
 use crate::simd::unroll::each;
@@ -148,7 +147,7 @@ impl ArgmaxSink for Bits<'_, '_> {
     fn ask<T, O, R>(&self, m: &Messages<'_, T, O, R>, p: usize) {
         let next = p + ahead::<i32>(GROUP);
         if next < m.rows.indices.len() {
-            self.bits.ask(m.rows.edge_id(next), 0, self.words);
+            self.bits.prefetch(m.rows.edge_id(next), 0, self.words);
         }
     }
     #[inline(always)]

@@ -23,8 +23,8 @@ use crate::math::derivatives::{Chain, Minus, Over, Pass, Quotient, Times};
 use crate::number::Acc;
 use crate::number::Elem;
 use crate::parallel::adjacency::Adjacency;
+use crate::parallel::collect::collect_rows;
 use crate::parallel::runs::{by_edges, evenly, run_all};
-use crate::parallel::scatter::collect_rows;
 use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 use burn_gnn_structure::internal::prefetch;
 

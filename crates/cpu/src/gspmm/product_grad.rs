@@ -13,9 +13,10 @@ use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same};
 use crate::number::lanes::Lanes;
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
+use crate::parallel::collect::collect_rows_and_edges;
 use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::by_edges;
-use crate::parallel::scatter::{EdgeRows, Scattered, collect_rows_and_edges};
+use crate::parallel::scatter::{EdgeRows, Scattered};
 use crate::prefetch::{FAR, ahead, from_memory};
 use crate::simd::instruction_sets::{Blocked, InstructionSets};
 use crate::simd::unroll::each;
@@ -366,7 +367,7 @@ fn fetch_to<T: Elem, R: Reduced>(
     prefetch_to(to, grad, v as usize * width, width);
     let (id, len) = (rows.edge_id(p), layout.len(width));
     if len < 16 {
-        d_weight.ask_to(to, id, 0, len);
+        d_weight.prefetch_to(to, id, 0, len);
     }
     if let Some(weight) = weight {
         layout.fetch(to, weight, id, width);

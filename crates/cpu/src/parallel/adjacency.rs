@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use burn_gnn_structure::Compressed;
 
-use crate::parallel::scatter::Places;
+use super::output_rows::OutputRows;
 
 /// One compressed layout, as plain slices. Made from a [`Compressed`] only, whose edge ids are distinct.
 ///
@@ -17,7 +17,7 @@ pub(crate) struct Adjacency<'a> {
     pub(crate) indices: &'a [u32],
     /// The edge id at each position; `None` where they are the same number.
     pub(crate) edge_ids: Option<&'a [u32]>,
-    places: Places<'a>,
+    output_rows: OutputRows<'a>,
 }
 
 impl<'a> Adjacency<'a> {
@@ -26,7 +26,7 @@ impl<'a> Adjacency<'a> {
             indptr: layout.indptr(),
             indices: layout.indices(),
             edge_ids: layout.edge_ids(),
-            places: Places::of_edges(layout),
+            output_rows: OutputRows::by_edge_id(layout),
         }
     }
     /// Edge id at position `p`.
@@ -42,9 +42,9 @@ impl<'a> Adjacency<'a> {
     pub(crate) fn row(&self, r: usize) -> Range<usize> {
         self.indptr[r] as usize..self.indptr[r + 1] as usize
     }
-    /// Where the results of edges are, by position.
-    pub(crate) fn places(&self) -> Places<'a> {
-        self.places
+    /// The output row of the edge at each position.
+    pub(crate) fn output_rows(&self) -> OutputRows<'a> {
+        self.output_rows
     }
     pub(crate) fn num_rows(&self) -> usize {
         self.indptr.len() - 1

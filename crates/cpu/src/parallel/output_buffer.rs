@@ -72,8 +72,36 @@ impl<T: Elem> Sink<'_, T> {
     }
 }
 
-/// The rows of each run as a sink of its own.
-pub(super) fn parts<'a, T>(
+/// The message of kernels that violate the contract of a [`Sink`].
+pub(super) const UNWRITTEN: &str = "a kernel left entries of its rows unwritten";
+
+/// Number of entries of `rows` rows.
+pub(super) fn entries(rows: usize, width: usize) -> usize {
+    rows.checked_mul(width)
+        .expect("the number of entries of a tensor fits in `usize`: its shape was checked")
+}
+
+/// Allocates an output of `width` entries per row, and calls `fill` with one sink per run.
+///
+/// # Panics
+/// If `fill` leaves entries unwritten, or `runs` are not consecutive from row 0.
+pub(super) fn in_order<T, R>(
+    runs: &[Range<usize>],
+    width: usize,
+    fill: impl FnOnce(&mut [Sink<'_, T>]) -> R,
+) -> (Vec<T>, R) {
+    let n = entries(runs.last().map_or(0, |r| r.end), width);
+    let mut out = huge_room::<T>(n);
+    let mut sinks = parts(&mut out.spare_capacity_mut()[..n], runs, width);
+    let result = fill(&mut sinks);
+    assert!(sinks.iter().all(Sink::is_done), "{UNWRITTEN}");
+    // SAFETY: `parts` gave each of the first `n` entries to exactly one sink, and every sink is written to its end.
+    unsafe { out.set_len(n) };
+    (out, result)
+}
+
+/// Splits an output into one sink per run.
+fn parts<'a, T>(
     mut data: &'a mut [MaybeUninit<T>],
     runs: &[Range<usize>],
     width: usize,
@@ -113,8 +141,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
-    use crate::parallel::scatter::UNWRITTEN;
-    use crate::parallel::scatter::collect_rows;
+    use crate::parallel::collect::collect_rows;
 
     #[test]
     fn large_zeros() {

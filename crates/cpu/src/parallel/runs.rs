@@ -58,11 +58,17 @@ pub(crate) fn run_all<T: Send>(
     let outs = split_mut(out, &runs, width);
     let arg_width = if arg.is_empty() { 0 } else { width };
     let args = split_mut(arg, &runs, arg_width);
-    // One run is not worth a trip through the pool.
-    if runs.len() == 1 {
-        runs.into_iter().zip(outs).zip(args).for_each(|((run, out), arg)| work(run, out, arg));
+    let tasks = runs.into_iter().zip(outs.into_iter().zip(args)).collect();
+    for_each_task(tasks, &|(run, (out, arg))| work(run, out, arg));
+}
+
+/// Runs `work` on every task, in parallel. A single task runs on the calling thread, because a trip through the thread
+/// pool costs more than a small kernel.
+pub(crate) fn for_each_task<X: Send>(tasks: Vec<X>, work: &(impl Fn(X) + Sync)) {
+    if tasks.len() == 1 {
+        tasks.into_iter().for_each(work);
     } else {
-        runs.into_par_iter().zip(outs).zip(args).for_each(|((run, out), arg)| work(run, out, arg));
+        tasks.into_par_iter().for_each(work);
     }
 }
 

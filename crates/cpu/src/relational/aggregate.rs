@@ -38,8 +38,8 @@ use crate::dense::small_products::{
 use crate::dense::widen::{as_sums, rounded};
 use crate::number::Elem;
 use crate::number::Real;
+use crate::parallel::collect::collect_rows;
 use crate::parallel::output_buffer::Sink;
-use crate::parallel::scatter::collect_rows;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 
 /// Pairs summed before they are multiplied.

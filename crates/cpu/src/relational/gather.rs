@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::grouped_edges::GroupedEdges;
 use crate::number::Elem;
 use crate::number::Real;
+use crate::parallel::collect::collect_rows;
 use crate::parallel::runs::evenly;
-use crate::parallel::scatter::collect_rows;
 use burn_gnn_structure::internal::prefetch;
 
 /// Edges between asking for a row and adding it.

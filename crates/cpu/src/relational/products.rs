@@ -7,8 +7,10 @@ use crate::dense::small_products::{LANES, Panels, product};
 use crate::dense::widen::{append, as_sums};
 use crate::number::Elem;
 use crate::number::Real;
-use crate::parallel::scatter;
-use crate::parallel::scatter::{Places, Scattered, collect_rows};
+use crate::parallel::collect::collect_rows;
+use crate::parallel::output_rows::OutputRows;
+use crate::parallel::scatter::Scattered;
+use crate::parallel::scatter::scatter;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_structure::internal::prefetch;
 
@@ -94,7 +96,7 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
             .map(|run| self.grouped.edges_before(run.start)..self.grouped.edges_before(run.end))
             .collect();
         let out = Scattered {
-            places: Places::of(self.grouped.edges()),
+            rows: OutputRows::permuted(self.grouped.edges()),
             positions,
             width: 1,
             zeroed: false,

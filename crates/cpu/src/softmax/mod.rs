@@ -25,7 +25,7 @@ use crate::number::{Acc, Elem, Exp};
 use crate::parallel::adjacency::Adjacency;
 use crate::parallel::output_buffer::zeros;
 use crate::parallel::runs::by_edges;
-use crate::parallel::scatter;
+use crate::parallel::scatter::scatter;
 use crate::parallel::scatter::{EdgeRows, Scattered};
 use crate::prefetch::{FAR, from_memory};
 use crate::simd::instruction_sets::{Vectorised, widest};
@@ -135,12 +135,12 @@ impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, '_, T, W> {
                 if from_memory && p + FAR * AHEAD < end {
                     let e = id(p + FAR * AHEAD);
                     prefetch_to(Cache::Second, x, e * width + at, W);
-                    out.ask_to(Cache::Second, e, at, W);
+                    out.prefetch_to(Cache::Second, e, at, W);
                 }
                 if p + AHEAD < end {
                     let e = id(p + AHEAD);
                     prefetch(x, e * width + at, W);
-                    out.ask(e, at, W);
+                    out.prefetch(e, at, W);
                 }
                 let logits = entries::<T, W>(x, id(p), width, at);
                 for j in 0..W {
@@ -211,13 +211,13 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, '_, T, W> {
                     let e = id(p + FAR * AHEAD);
                     prefetch_to(Cache::Second, y, e * width + at, W);
                     prefetch_to(Cache::Second, grad, e * width + at, W);
-                    out.ask_to(Cache::Second, e, at, W);
+                    out.prefetch_to(Cache::Second, e, at, W);
                 }
                 if p + AHEAD < end {
                     let e = id(p + AHEAD);
                     prefetch(y, e * width + at, W);
                     prefetch(grad, e * width + at, W);
-                    out.ask(e, at, W);
+                    out.prefetch(e, at, W);
                 }
                 let (y, g) =
                     (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));

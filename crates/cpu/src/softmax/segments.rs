@@ -8,8 +8,8 @@ use burn_gnn_plan::Segments;
 use crate::dense::widen::put_sums;
 use crate::math::softmax_shift::{divisor, shift};
 use crate::number::{Acc, Elem, Exp};
+use crate::parallel::collect::collect_rows;
 use crate::parallel::runs::by_edges;
-use crate::parallel::scatter::collect_rows;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 
 /// The largest entry of every column of some rows, of which there is one; NaN only where the first row has it.

@@ -20,9 +20,11 @@ use crate::dense::small_products::{
 };
 use crate::dense::widen::{append, rounded, widened};
 use crate::number::{Acc, Elem, Real};
+use crate::parallel::collect::collect_rows;
 use crate::parallel::output_buffer::zeros;
-use crate::parallel::scatter;
-use crate::parallel::scatter::{Places, Scattered, collect_rows};
+use crate::parallel::output_rows::OutputRows;
+use crate::parallel::scatter::Scattered;
+use crate::parallel::scatter::scatter;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::TypedPlan;
 
@@ -102,7 +104,7 @@ pub fn multiply<T: Elem>(plan: &TypedPlan, a: &[T], b: &[T], transposed: bool) -
             job.rows(&pieces[first..last], |row| sink.put(row));
         }),
         Some(order) => scatter(
-            Scattered { places: Places::of(order), positions, width: n, zeroed: false },
+            Scattered { rows: OutputRows::permuted(order), positions, width: n, zeroed: false },
             runs,
             &|run, out| {
                 out.whole();

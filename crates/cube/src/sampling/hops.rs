@@ -8,7 +8,7 @@ use burn_gnn_sampling::SampleKey;
 use burn_gnn_sampling::internal::HopDraws;
 
 use super::batch::{DeviceBatch, Found, Hop, pick};
-use super::device_sampler::{DeviceSampler, Tables};
+use super::device_sampler::{DeviceSampler, Tables, arrays_of};
 use super::draw::{
     CandidatesLaunch, NodeWordsLaunch, count_kernel, mark_kernel, smallest_kernel, uniform_kernel,
     weighted_kernel,

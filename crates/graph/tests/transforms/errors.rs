@@ -188,7 +188,7 @@ fn questions() {
     let t = text(g.edge_ids("r", &[0, 1], &[1, 0]));
     assert_eq!(
         t,
-        "relation `a:r:b`, position 1: there is no edge 1 -> 0; `has_edges` tells which pairs have one"
+        "relation `a:r:b`, position 1: there is no edge 1 -> 0; find the pairs that have an edge with `has_edges`"
     );
     assert_eq!(
         text(g.has_edges("r", &[3], &[0])),
@@ -217,7 +217,7 @@ fn metapaths() {
     let t = text(g.metapath_reachable_graph(&["s", "r", "s"]));
     assert_eq!(
         t,
-        "metapath, position 2: `a:s:a` must start in node type `b`, where the edge type before it ends; choose an edge type with source `b`"
+        "metapath, position 2: `a:s:a` must start in node type `b`, where the previous edge type ends; choose an edge type with source `b`"
     );
     assert_eq!(
         text(g.metapath_reachable_graph::<&str>(&[])),

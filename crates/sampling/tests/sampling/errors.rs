@@ -37,7 +37,7 @@ fn seeds_edges_and_weights() {
         weights[4] = value;
         let expected = format!(
             "`weights` of edge type `author:writes:paper`, position 4: must be finite and not negative, got {shown}; \
-             give 0 to what must never be drawn"
+             set 0 for entries that must never be drawn"
         );
         assert_eq!(text(s().with_weights("writes", &weights)), expected);
     }

@@ -1,4 +1,4 @@
-//! Holds the ids of a relation in own or shared memory.
+//! Holds node ids in owned or shared memory.
 
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -6,50 +6,50 @@ use std::sync::Arc;
 
 use crate::memory::bytes::{Bytes, CountBytes};
 
-/// Memory with another owner than the relation, such as a mapped file.
+/// Memory that an object other than the relation owns, such as a mapped file.
 pub type SharedU32Array = Arc<dyn AsRef<[u32]> + Send + Sync + UnwindSafe + RefUnwindSafe>;
 
-/// Node ids of edges; layouts read them as a slice and do not know where they are.
-pub struct U32Array(Place);
+/// Node ids of edges: a slice of owned memory or of a mapped file.
+pub struct U32Array(Memory);
 
-enum Place {
-    Own(Vec<u32>),
+enum Memory {
+    Owned(Vec<u32>),
     Shared(Shared),
 }
 
-/// Numbers of another owner. Whoever changes them there (a mapped file that is written to) changes them after they were
-/// checked: unsafe code must not rely on them.
+/// A slice of memory that another object owns. The memory may change after validation, for example if a process writes
+/// to a mapped file. So unsafe code must not rely on its contents.
 struct Shared {
-    /// What `owner` gave when it was asked, once.
+    /// The slice of the owner, read once.
     at: *const u32,
     len: usize,
-    /// Keeps the numbers in place.
+    /// Keeps the slice alive.
     _owner: SharedU32Array,
 }
 
-// SAFETY: `at` is a shared slice out of `_owner`, which may itself be sent and shared.
-#[expect(unsafe_code, reason = "a slice beside its owner")]
+// SAFETY: `at` points to a slice of `_owner`, which is `Send` and `Sync`.
+#[expect(unsafe_code, reason = "a struct that holds a slice and its owner")]
 unsafe impl Send for Shared {}
 // SAFETY: as above.
-#[expect(unsafe_code, reason = "a slice beside its owner")]
+#[expect(unsafe_code, reason = "a struct that holds a slice and its owner")]
 unsafe impl Sync for Shared {}
 
 impl U32Array {
-    /// The numbers that `owner` gives, which it is asked for once.
+    /// The slice that `owner.as_ref()` returns; it is called once.
     pub fn shared(owner: SharedU32Array) -> Self {
         let words: &[u32] = (*owner).as_ref();
         let (at, len) = (words.as_ptr(), words.len());
-        Self(Place::Shared(Shared { at, len, _owner: owner }))
+        Self(Memory::Shared(Shared { at, len, _owner: owner }))
     }
-    /// Whether the memory is shared with another owner.
+    /// Whether another object owns the memory.
     pub fn is_shared(&self) -> bool {
-        matches!(self.0, Place::Shared(_))
+        matches!(self.0, Memory::Shared(_))
     }
 }
 
 impl From<Vec<u32>> for U32Array {
     fn from(v: Vec<u32>) -> Self {
-        Self(Place::Own(v))
+        Self(Memory::Owned(v))
     }
 }
 
@@ -57,23 +57,23 @@ impl Deref for U32Array {
     type Target = [u32];
 
     #[inline(always)]
-    #[expect(unsafe_code, reason = "a slice beside its owner")]
+    #[expect(unsafe_code, reason = "a struct that holds a slice and its owner")]
     fn deref(&self) -> &[u32] {
         match &self.0 {
-            Place::Own(v) => v,
-            // SAFETY: the slice was borrowed from what `_owner` points to. That is neither moved nor changed through
-            // safe code as long as it is borrowed: it lies behind an `Arc` of which one clone is here.
-            Place::Shared(s) => unsafe { std::slice::from_raw_parts(s.at, s.len) },
+            Memory::Owned(v) => v,
+            // SAFETY: the slice was borrowed from the contents of the `Arc` `_owner`. This struct holds a clone of the
+            // `Arc`, so safe code can neither move nor drop nor mutably borrow the contents.
+            Memory::Shared(s) => unsafe { std::slice::from_raw_parts(s.at, s.len) },
         }
     }
 }
 
-/// Shared memory does not count.
+/// Counts owned memory only.
 impl CountBytes for U32Array {
     fn bytes(&self) -> Bytes {
         match &self.0 {
-            Place::Own(v) => v.bytes(),
-            Place::Shared(_) => Bytes::default(),
+            Memory::Owned(v) => v.bytes(),
+            Memory::Shared(_) => Bytes::default(),
         }
     }
 }
@@ -98,9 +98,9 @@ mod tests {
 
     use super::*;
 
-    /// An owner lives as long as its numbers are read, here and on other threads.
+    /// The owner is dropped with the last array that reads its slice, on any thread.
     #[test]
-    fn numbers_of_another_owner() {
+    fn shared_array_keeps_its_owner_alive() {
         let owner: Arc<Vec<u32>> = Arc::new(vec![3, 1, 2]);
         let gone: Weak<Vec<u32>> = Arc::downgrade(&owner);
         let words = U32Array::shared(owner);

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use crate::derived::{CacheUses, DerivedMap};
 use crate::memory::bytes::{Bytes, CountBytes};
 
-/// Values that stay; a machine has fewer devices than this.
+/// Number of cached values. A machine has fewer devices than this.
 const LIMIT: usize = 16;
 
 type AnyKey = Box<dyn Any + Send + Sync>;
 
-/// A value of any type that says how much memory it holds.
+/// A value of any type, with the function that counts its memory.
 #[derive(Clone)]
 struct AnyValue {
     value: Arc<dyn Any + Send + Sync>,
@@ -35,7 +35,7 @@ impl CountBytes for AnyValue {
     }
 }
 
-/// A value of another library.
+/// A value whose type does not implement [`CountBytes`].
 struct Foreign<V> {
     value: Arc<V>,
     bytes: fn(&V) -> Bytes,
@@ -50,12 +50,12 @@ impl<V> CountBytes for Foreign<V> {
 /// A key and the type of its values.
 struct Key<K, V>(K, PhantomData<fn() -> V>);
 
-/// Values kept beside an array, by a key that a backend chooses (its device, say): copies of the
-/// array in a device's memory.
+/// Cache of values that backends derive from an array, such as a copy in device memory. The backend chooses the key, for
+/// example its device.
 ///
-/// Holds at most 16 values, that asked for least recently goes first; all go with the array, or when they are
-/// [cleared](Self::clear). Values [say how much memory](CountBytes) they hold. It takes no part in comparisons: two
-/// arrays are equal whatever is kept beside them.
+/// The cache holds at most 16 values and evicts the least recently used one. It is freed with the array, or by
+/// [`clear`](Self::clear). Values report [how much memory](CountBytes) they hold. The cache is ignored by comparisons:
+/// two equal arrays are equal whatever is cached for them.
 ///
 /// ```
 /// use burn_gnn_structure::Relation;
@@ -68,9 +68,9 @@ struct Key<K, V>(K, PhantomData<fn() -> V>);
 pub struct Attached(DerivedMap<AnyKey, AnyValue>);
 
 impl Attached {
-    /// The value of this type under `key`; `make` makes it where there is none, while nothing is
-    /// locked. It is filled as [`Derived`](crate::Derived) is: where several threads ask at once,
-    /// one value stays.
+    /// Returns the value of this type under `key`, and computes it with `make` if it is missing. No lock is held while
+    /// `make` runs. If several threads compute the value at once, one result is kept, as in
+    /// [`Derived`](crate::Derived).
     pub fn get_or_insert<K, V>(&self, key: K, make: impl FnOnce() -> V) -> Arc<V>
     where
         K: Eq + Send + Sync + 'static,
@@ -83,9 +83,10 @@ impl Attached {
             };
         let cell = self.0.cell(Box::new(Key(key, PhantomData::<fn() -> V>)), is_same);
         let value = cell.get_or_compute(|| AnyValue::new(make())).value.clone();
-        value.downcast().unwrap_or_else(|_| unreachable!("the key tells the type of the value"))
+        value.downcast().unwrap_or_else(|_| unreachable!("the type of a value is part of its key"))
     }
-    /// [`get_or_insert`](Self::get_or_insert) for a value of another library, whose memory `bytes` counts.
+    /// [`get_or_insert`](Self::get_or_insert) for a type that does not implement [`CountBytes`]: `bytes` counts the
+    /// memory of the value.
     pub fn get_or_insert_sized<K, V>(
         &self,
         key: K,
@@ -99,12 +100,12 @@ impl Attached {
         let sized = self.get_or_insert(key, || Foreign { value: Arc::new(make()), bytes });
         sized.value.clone()
     }
-    /// How often it was asked, by anybody.
+    /// Number of hits and misses since the cache was created.
     pub fn uses(&self) -> CacheUses {
         self.0.uses()
     }
-    /// Frees all values, those that somebody uses with their last user. They are made again where somebody asks for
-    /// them.
+    /// Removes all values. A value that is in use is freed with its last reference. Removed values are computed again on
+    /// next use.
     pub fn clear(&self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! Caches what is computed on first use, without a lock around the computation.
+//! Caches a value that is computed on first use, without holding a lock during the computation.
 
 use std::convert::Infallible;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -6,53 +6,45 @@ use std::time::Duration;
 
 use crate::memory::bytes::{Bytes, CountBytes};
 
-/// How long a thread waits for another one that computes what both want, before it computes too.
+/// How long a thread waits for another thread that computes the same value, before it computes the value itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A value that is computed from others when it is first needed, and kept: the layouts of a
-/// relation, for example.
+/// A cell whose value is computed on first use and then kept, for example the CSC layout of a relation.
 ///
-/// Every cache of this library is made of this type (or of [`DerivedMap`](crate::DerivedMap), a table of them).
-/// `OnceLock::get_or_init` and a `Mutex` around the computation are not for computations that may
-/// run in parallel: a worker of rayon's pool that waits in `join` takes other tasks meanwhile, and
-/// one of them may ask for the cell that this worker is about to fill. It would wait for itself.
+/// Every cache of this library is a `Derived` or a [`DerivedMap`](crate::DerivedMap), a table of `Derived` cells.
+/// `OnceLock::get_or_init`, or a `Mutex` held during the computation, can deadlock if the computation uses rayon: a
+/// worker that waits in `join` runs other tasks of the pool, and one of these may read the cell that the same worker is
+/// computing. The worker would wait for itself.
 ///
 /// # How it is filled
-/// [`get_or_compute`](Self::get_or_compute) looks; where there is nothing it computes while it
-/// holds nothing, publishes, and returns what is published. Where several threads compute, the
-/// value that is published first stays and the others are dropped: computations must be functions
-/// of what they are derived from, so that all values are equal.
+/// [`get_or_compute`](Self::get_or_compute) returns the value if there is one. Otherwise it computes the value without
+/// holding a lock, and publishes it. If several threads compute at once, the value that is published first is kept, and
+/// the other values are dropped. So a computation must be a pure function: all results must be equal.
 ///
-/// # Who waits for whom
-/// Work is not done twice where that can be helped. Where there is no value yet,
+/// # Which threads wait
+/// The cell avoids computing a value twice where it can. If there is no value yet,
 ///
-/// * a worker of a rayon pool computes at once, and nobody waits for it: it may hold a part of
-///   another computation further down its stack, and while it computes it may take a task that
-///   waits for other threads;
-/// * another thread waits where such a thread computes already, until that one ends, at most ten
-///   seconds, and then computes as well. Of several waiting threads one does so, the others wait
-///   ten seconds more for that one.
+/// * a worker of a rayon pool computes at once, and no thread waits for it. A worker may be in the middle of another
+///   computation, and during its own computation it may run a task that waits for other threads;
+/// * any other thread waits if such a thread already computes, until that thread ends, but at most ten seconds. Then it
+///   computes the value itself. If several threads wait, one of them does so, and the others wait another ten seconds.
 ///
-/// So one thread computes, and beside it the workers that ask in the same moment. Parallel code
-/// asks for what its tasks need before it starts them.
+/// So one thread computes, in addition to the workers that read the cell at the same time. Parallel code should read a
+/// cell before it spawns the tasks that need the value.
 ///
-/// # Why nothing hangs
-/// No thread stays in a cell: it looks, it computes, or it waits, and every wait has an end of its
-/// own, whatever other threads do. The mutex of a cell is held for a few instructions that neither
-/// compute, wait, allocate, nor drop a value. So a cell delays a thread, but is never part of a
-/// cycle of threads that wait for each other forever:
+/// # Why it cannot deadlock
+/// Every wait ends after ten seconds, whatever other threads do. The mutex of a cell is held for a few instructions,
+/// which do not compute, wait, allocate, or drop a value. So a cell can delay a thread, but it is never part of a
+/// deadlock:
 ///
-/// * A worker never waits, so tasks of a pool go on, whichever they are and however many pools
-///   there are.
-/// * A thread outside of the pools that computes waits for workers, never the other way round. A
-///   worker that has a part of this computation may meanwhile take a task that waits for a thread
-///   that waits here: on a channel, or for a lock that the waiting thread holds. That thread stops
-///   waiting after its ten seconds and computes for itself. The pause is avoided by not blocking in
-///   tasks of the pool on threads that compute in it, which rayon asks for anyway.
-/// * A computation may ask for other cells, whose waits end too. (It must not ask for its own: that
-///   is an endless recursion.)
-/// * A computation that panics or errs ends its turn and wakes those who wait; one of them
-///   computes.
+/// * A worker never waits, so the tasks of all pools make progress.
+/// * A thread outside of the pools may wait for workers, but workers never wait for it. There is one exception: a worker
+///   that runs a part of the computation may run an unrelated task that blocks on a thread that waits for this cell, by
+///   a channel or a lock. That thread stops waiting after ten seconds and computes the value itself. Tasks of a pool
+///   should not block on threads that use the pool, as rayon recommends; then this delay does not occur.
+/// * A computation may read other cells, whose waits end as well. It must not read its own cell: that would recurse
+///   without end.
+/// * A computation that panics or returns an error wakes the waiting threads, and one of them computes.
 ///
 /// ```
 /// use burn_gnn_structure::Derived;
@@ -67,18 +59,18 @@ pub struct Derived<T> {
     ended: Condvar,
 }
 
-/// The computation that others wait for.
+/// The computation that other threads wait for.
 #[derive(Debug)]
 struct Turn {
     taken: bool,
-    /// Tells one turn from the next.
+    /// Distinguishes this computation from earlier ones.
     number: u64,
 }
 
-/// Ends the turn of the thread that computes, also where it unwinds, and wakes those who wait.
+/// Ends the turn of the computing thread on drop, so also when it unwinds, and wakes the waiting threads.
 struct Computing<'a, T> {
     cell: &'a Derived<T>,
-    /// The turn; `None` for a worker, which computes beside it.
+    /// Number of the turn; `None` for a worker of a pool, for which no thread waits.
     number: Option<u64>,
 }
 
@@ -94,7 +86,7 @@ impl<T> Drop for Computing<'_, T> {
 }
 
 impl<T> Derived<T> {
-    /// Nothing yet.
+    /// An empty cell.
     pub const fn new() -> Self {
         Self {
             value: OnceLock::new(),
@@ -108,8 +100,8 @@ impl<T> Derived<T> {
         self.value.get()
     }
 
-    /// The value; `compute` computes it where there is none. See [`Derived`] for what happens where
-    /// several threads ask.
+    /// Returns the value, and computes it with `compute` if there is none. [`Derived`] describes what happens if several
+    /// threads call this at once.
     pub fn get_or_compute(&self, compute: impl FnOnce() -> T) -> &T {
         match self.try_get_or_compute(|| Ok::<T, Infallible>(compute())) {
             Ok(value) => value,
@@ -120,20 +112,19 @@ impl<T> Derived<T> {
     /// [`get_or_compute`](Self::get_or_compute) for a computation that may fail.
     ///
     /// # Errors
-    /// That of `compute`; nothing is kept then, and the next call computes again.
+    /// The error of `compute`. The cell stays empty, and the next call computes again.
     pub fn try_get_or_compute<E>(&self, compute: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         self.fill(PATIENCE, compute)
     }
 
-    /// [`try_get_or_compute`](Self::try_get_or_compute) with a limit of its own on every wait.
+    /// [`try_get_or_compute`](Self::try_get_or_compute) with a given limit on every wait.
     fn fill<E>(&self, patience: Duration, compute: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         if let Some(value) = self.value.get() {
             return Ok(value);
         }
         if let Some(computing) = self.begin(patience) {
             let value = compute()?;
-            // Of two values that were computed at the same time one stays, and the other one goes
-            // outside of all locks.
+            // If another thread published first, this value is dropped, outside of all locks.
             let second = self.value.set(value);
             drop(computing);
             drop(second);
@@ -143,7 +134,7 @@ impl<T> Derived<T> {
         }))
     }
 
-    /// Leave to compute, or `None` where the value was published meanwhile.
+    /// Starts a turn of this thread; `None` if another thread has published the value by now.
     fn begin(&self, patience: Duration) -> Option<Computing<'_, T>> {
         if rayon::current_thread_index().is_some() {
             return Some(Computing { cell: self, number: None });
@@ -171,7 +162,7 @@ impl<T> Derived<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Turn> {
-        // Nothing that panics runs under it.
+        // The code that runs with the lock held cannot panic, so a poisoned lock has valid data.
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -183,7 +174,7 @@ impl<T> Default for Derived<T> {
 }
 
 impl<T> From<T> for Derived<T> {
-    /// A value that was known before anybody asked.
+    /// A filled cell.
     fn from(value: T) -> Self {
         Self { value: value.into(), ..Self::new() }
     }

@@ -1,13 +1,13 @@
-//! Says how many there are of something.
+//! Formats a count with its noun: `1 edge`, `2 edges`.
 
 use std::fmt::Display;
 
-/// The noun for `n` things: `node`, `nodes`.
+/// The singular or plural of a noun: `node` for 1, otherwise `nodes`.
 pub fn noun(n: impl Copy + From<u8> + PartialEq, one: &str) -> String {
     if n == 1.into() { one.to_owned() } else { format!("{one}s") }
 }
 
-/// A number and its noun: `1 node`, `0 nodes`.
+/// A count with its noun: `1 node`, `0 nodes`.
 pub fn counted(n: impl Copy + Display + From<u8> + PartialEq, one: &str) -> String {
     format!("{n} {}", noun(n, one))
 }
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_no_plural() {
+    fn one_is_singular() {
         assert_eq!([0u64, 1, 2].map(|n| counted(n, "edge")), ["0 edges", "1 edge", "2 edges"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Defines the errors of graphs.
 
-/// Writes errors by their message where `Debug` is asked for: the one that `main` returns, or `unwrap` meets, is
-/// then the text with the expected and the found value and the fix, which names its cause too.
+/// Implements `Debug` by `Display`. An error that `main` returns or that `unwrap` panics with is formatted with `Debug`;
+/// this way it prints the message with the expected value, the found value and the fix.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! debug_is_message {
@@ -14,17 +14,17 @@ macro_rules! debug_is_message {
     };
 }
 
-/// The name of a relation in errors until somebody who knows it fills it in.
+/// The name of a relation in errors until [`GraphError::in_relation`] sets it.
 pub const UNNAMED: &str = "(unnamed)";
 
-/// What can be wrong with a graph, its features or samples of it.
+/// Errors of graphs, features and samples.
 ///
-/// Variants hold data, not prose, so that a program can react to them; the message names the
-/// argument, what was expected, what was found and, where there is one, the remedy.
+/// Variants hold data rather than text, so that a program can react to them. The message names the argument, the
+/// expected value, the found value and, if there is one, the fix.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// A node id lies outside `0..bound`.
+    /// A node id is outside of `0..bound`.
     #[error(
         "relation `{relation}`, position {position}: `{arg}` must lie in 0..{bound}, got {value}; {}",
         if *.arg == "table" { "number tables from 0" } else { "number nodes from 0, or give the graph more nodes" }
@@ -41,7 +41,7 @@ pub enum GraphError {
         /// The value found.
         value: i128,
     },
-    /// A compressed layout that came with edges and is not the layout of these edges.
+    /// A compressed layout that was passed together with edges is not the layout of these edges.
     #[error(
         "relation `{relation}`, `{layout}`: expected the layout of the edges, found {found}; build the layout from these edges"
     )]
@@ -50,7 +50,7 @@ pub enum GraphError {
         relation: String,
         /// `csc` or `csr`.
         layout: &'static str,
-        /// What is wrong.
+        /// How the layout differs.
         found: String,
     },
     /// An edge id in a compressed layout is out of range or occurs twice.
@@ -67,7 +67,7 @@ pub enum GraphError {
         bound: usize,
         /// The value found.
         value: u64,
-        /// Whether the value is in range but was seen before.
+        /// Whether the value is a duplicate; otherwise it is out of range.
         repeated: bool,
     },
     /// `indptr` decreases, does not start at 0 or does not end at the number of edges.
@@ -80,12 +80,12 @@ pub enum GraphError {
         relation: String,
         /// Index into `indptr`.
         position: usize,
-        /// What was expected, in words.
+        /// The expected value, in words.
         expected: String,
         /// The value found.
         value: i128,
     },
-    /// Two lengths that must agree do not.
+    /// Two lengths that must be equal differ.
     #[error(
         "`{arg}`{}: expected length {expected} ({why}), got {actual}; give {expected} entries",
         if .relation.is_empty() || .relation == UNNAMED {
@@ -106,16 +106,16 @@ pub enum GraphError {
         /// Length found.
         actual: usize,
     },
-    /// More nodes, edges or seeds than are numbered with `u32`.
+    /// There are more nodes, edges or seeds than `u32` ids.
     #[error(
         "{}{count} {what} exceed the limit of {limit}{}",
         if .relation.is_empty() { String::new() } else { format!("relation `{}`: ", .relation) },
         if .relation.is_empty() { "; give fewer at a time" } else { " per relation; split the relation or partition the graph" }
     )]
     TooLarge {
-        /// Relation, or empty where it is of no relation.
+        /// Relation, or empty if the count is not of a relation.
         relation: String,
-        /// `nodes`, `edges`, `seeds` or, where nodes and edges are numbered alike, `ids`.
+        /// `nodes`, `edges`, `seeds` or, if nodes and edges share a numbering, `ids`.
         what: &'static str,
         /// The count found.
         count: u64,
@@ -154,7 +154,7 @@ pub enum GraphError {
         /// Canonical names that match.
         candidates: Vec<String>,
     },
-    /// A type given twice while a graph is built.
+    /// A graph is built with the same type twice.
     #[error("{what} `{name}` was given twice; give it once")]
     Duplicate {
         /// `node type` or `edge type`.
@@ -162,14 +162,14 @@ pub enum GraphError {
         /// Its name.
         name: String,
     },
-    /// A name that files could not carry.
+    /// A name that cannot be stored in files.
     #[error("{what} name {name:?} {why}; choose another name")]
     BadName {
-        /// What is being named.
+        /// The kind of object that has the name.
         what: &'static str,
         /// The name.
         name: String,
-        /// Why it is refused.
+        /// Why the name is invalid.
         why: &'static str,
     },
     /// An id outside the range of its numbering.
@@ -192,7 +192,7 @@ pub enum GraphError {
         /// Names that exist.
         known: Vec<String>,
     },
-    /// A column read at the wrong rank or kind.
+    /// A column is read with the wrong rank or kind.
     #[error(
         "{frame}: column `{name}`: expected a {expected}, found a {actual}{}",
         if expected.contains(';') { "" } else { "; read it as stored, or convert the column" }
@@ -202,12 +202,12 @@ pub enum GraphError {
         frame: String,
         /// Column.
         name: String,
-        /// What was asked for.
+        /// The requested type.
         expected: String,
-        /// What is stored.
+        /// The stored type.
         actual: String,
     },
-    /// A column on another device than its frame, or with another dtype than the column it joins.
+    /// A column is on another device than its frame, or has another dtype than the column it is appended to.
     #[error(
         "{frame}: column `{name}` has {what} {actual}, expected {expected}; {}",
         column_remedy(what)
@@ -234,7 +234,7 @@ pub enum GraphError {
         /// Operation.
         op: &'static str,
     },
-    /// A cycle where an order of the nodes was asked for.
+    /// A topological traversal of a relation that has a cycle.
     #[error(
         "relation `{relation}`: expected no cycle for topological traversal, found {nodes} nodes on or downstream of a cycle, \
          such as node {node}; remove the edges that close cycles"
@@ -244,10 +244,10 @@ pub enum GraphError {
         relation: String,
         /// The first node on or downstream of a cycle.
         node: u32,
-        /// How many such nodes there are.
+        /// Number of such nodes.
         nodes: usize,
     },
-    /// An id given twice where ids must differ.
+    /// A duplicate in a list of distinct ids.
     #[error("{what} id {id} was given twice (again at position {position}); give every id once")]
     RepeatedId {
         /// Argument and type.
@@ -257,7 +257,7 @@ pub enum GraphError {
         /// The id.
         id: u64,
     },
-    /// An id that no row has.
+    /// No row has this id.
     #[error("position {position}: no row has the id {id}; leave the id out, or give it a row")]
     UnknownId {
         /// Index in the list of ids.
@@ -265,9 +265,9 @@ pub enum GraphError {
         /// The id.
         id: u64,
     },
-    /// A pair of nodes without an edge where one was asked for.
+    /// There is no edge between this pair of nodes.
     #[error(
-        "relation `{relation}`, position {position}: there is no edge {src} -> {dst}; `has_edges` tells which pairs have one"
+        "relation `{relation}`, position {position}: there is no edge {src} -> {dst}; find the pairs that have an edge with `has_edges`"
     )]
     NoSuchEdge {
         /// Relation.
@@ -279,9 +279,9 @@ pub enum GraphError {
         /// Destination.
         dst: u32,
     },
-    /// Edge types of a metapath that do not follow each other.
+    /// Consecutive edge types of a metapath do not share a node type.
     #[error(
-        "metapath, position {position}: `{etype}` must start in node type `{expected}`, where the edge type before it ends; \
+        "metapath, position {position}: `{etype}` must start in node type `{expected}`, where the previous edge type ends; \
          choose an edge type with source `{expected}`"
     )]
     Metapath {
@@ -292,12 +292,12 @@ pub enum GraphError {
         /// The node type expected.
         expected: String,
     },
-    /// A number of neighbours that is none.
+    /// An invalid number of neighbours.
     #[error(
         "fan-out of relation `{relation}`, hop {hop}: must be -1 (all), 0 (none) or a number of edges up to {limit}, got {value}"
     )]
     Fanout {
-        /// Relation, or `(every)`.
+        /// Relation, or `(every)` for a fan-out of all relations.
         relation: String,
         /// Hop, from the seeds outward.
         hop: usize,
@@ -306,41 +306,41 @@ pub enum GraphError {
         /// The value found.
         value: i64,
     },
-    /// A relation that a list by relation leaves out.
+    /// A per-relation argument has no entry for a relation.
     #[error("`{arg}` has no entry for relation `{relation}`; {remedy}")]
     MissingRelation {
         /// Argument.
         arg: &'static str,
         /// The relation.
         relation: String,
-        /// What to do instead.
+        /// How to fix it.
         remedy: &'static str,
     },
-    /// A weight that no probability can be made of.
+    /// A sampling weight is negative, infinite or NaN.
     #[error(
-        "`{arg}` of {of}, position {position}: must be finite and not negative, got {value}; give 0 to what must never be drawn"
+        "`{arg}` of {of}, position {position}: must be finite and not negative, got {value}; set 0 for entries that must never be drawn"
     )]
     Weight {
         /// Argument.
         arg: &'static str,
-        /// Which relation or node type.
+        /// The relation or node type.
         of: String,
         /// Index of the entry.
         position: usize,
         /// The value found.
         value: f64,
     },
-    /// A setting out of its range, or one that does not go with another.
+    /// A setting is out of range, or conflicts with another setting.
     #[error("`{arg}`: expected {expected}, got {found}")]
     Setting {
         /// Argument.
         arg: &'static str,
-        /// What was expected.
+        /// The expected value.
         expected: String,
-        /// What was found.
+        /// The value found.
         found: String,
     },
-    /// A feature that the type it is to be stored in does not hold.
+    /// A feature is out of range for the type that it is to be stored in.
     #[error(
         "row {row}, column {column}: expected a number in -{largest}..={largest}, the range of {row_type}, got {value}; {}",
         if .value.is_nan() { "replace it" } else { "store a wider type, or clip such numbers with `RowType::saturating`" }
@@ -352,12 +352,12 @@ pub enum GraphError {
         column: usize,
         /// The value found.
         value: f32,
-        /// The type that features are stored in.
+        /// The storage type.
         row_type: String,
-        /// The largest number of the type.
+        /// The largest value of the storage type.
         largest: f32,
     },
-    /// Features in several parts that do not go together.
+    /// Parts of features differ in feature size or dtype.
     #[error(
         "features in several parts: part {part} has {what} {actual}, part 0 has {expected}; convert one of them"
     )]
@@ -366,20 +366,20 @@ pub enum GraphError {
         part: usize,
         /// `feature size` or `dtype`.
         what: &'static str,
-        /// That of the first part.
+        /// The value of part 0.
         expected: String,
         /// What was found.
         actual: String,
     },
-    /// A list that must hold something.
+    /// A list is empty that must not be.
     #[error("`{arg}` is empty; {remedy}")]
     Empty {
         /// Argument.
         arg: &'static str,
-        /// What to do instead.
+        /// How to fix it.
         remedy: &'static str,
     },
-    /// Graphs of one batch with different types.
+    /// The graphs of a batch have different types.
     #[error(
         "graph {position} of the batch has the types {actual:?}, graph 0 has {expected:?}; empty types and relations are allowed"
     )]
@@ -391,7 +391,7 @@ pub enum GraphError {
         /// Types found.
         actual: Vec<String>,
     },
-    /// An edge of a batch between two of its graphs, or in another graph than its place says.
+    /// An edge of a batch connects two graphs, or connects nodes of another graph than its position belongs to.
     #[error(
         "relation `{relation}`: edge {edge} belongs to graph {graph} of the batch, but its endpoints {src} -> {dst} are not nodes of \
          that graph; sort nodes and edges by graph, or correct `num_nodes` and `num_edges`"
@@ -408,9 +408,9 @@ pub enum GraphError {
         /// Destination in the batch.
         dst: u32,
     },
-    /// A thread that makes batches has died.
+    /// A worker thread of a loader panicked.
     #[error(
-        "a worker of the loader stopped while it made batch {batch} of epoch {epoch}: {message}; \
+        "a worker of the loader panicked in batch {batch} of epoch {epoch}: {message}; \
          set `with_workers(0)` to debug it in the calling thread"
     )]
     Worker {
@@ -418,37 +418,37 @@ pub enum GraphError {
         epoch: u64,
         /// Batch of the epoch, from 0.
         batch: usize,
-        /// What it said.
+        /// The panic message.
         message: String,
     },
-    /// Memory that the machine does not give.
+    /// An allocation failed.
     #[error("{what} needs {bytes} bytes, which could not be allocated; {remedy}")]
     OutOfMemory {
-        /// What the memory is for, with its size.
+        /// The object to be allocated, with its size.
         what: String,
-        /// Bytes needed; `u128::MAX` stands for that many or more.
+        /// Bytes needed, saturated at `u128::MAX`.
         bytes: u128,
-        /// What to do instead.
+        /// How to fix it.
         remedy: &'static str,
     },
-    /// What a source of features or a sampler of a user reports, such as a file that cannot be read.
+    /// An error of a feature source or of a user-defined sampler, such as a file that cannot be read.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
 }
 
 crate::debug_is_message!(GraphError);
 
-/// What a name is of: relations are called by their edge types.
+/// The kind of object that a name belongs to. Names of relations are edge types, which contain colons.
 fn kind_of(name: &str) -> &'static str {
     if name.contains([':', '[']) { "relation" } else { "node type" }
 }
 
-/// The remedy of an unknown name.
+/// The fix for an unknown name.
 fn name_one(known: &[String]) -> &'static str {
     if known.is_empty() { "add it first" } else { "name one of these" }
 }
 
-/// The remedy of a column that differs from what was expected in `what`.
+/// The fix for a column whose `what` differs from the expected one.
 fn column_remedy(what: &str) -> &'static str {
     match what {
         "device" => "move the column",
@@ -458,7 +458,7 @@ fn column_remedy(what: &str) -> &'static str {
 }
 
 impl GraphError {
-    /// What a user's source of features or sampler met, such as a file that cannot be read.
+    /// Wraps the error of a feature source or of a user-defined sampler.
     pub fn source(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Source(e.into())
     }
@@ -482,7 +482,7 @@ impl GraphError {
     }
 }
 
-/// A setting that cannot be.
+/// An error for an invalid setting.
 pub fn setting(arg: &'static str, expected: &str, found: &str) -> GraphError {
     GraphError::Setting { arg, expected: expected.to_owned(), found: found.to_owned() }
 }

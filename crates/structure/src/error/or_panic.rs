@@ -2,12 +2,13 @@
 
 use std::fmt::Display;
 
-/// Results whose error is a mistake of the program that called.
+/// Unwraps results whose error is a programming error of the caller.
 pub trait OrPanic<T> {
-    /// The value.
+    /// The value of `Ok`.
     ///
     /// # Panics
-    /// With the text of the error, in the line of the caller: what a closure that panics does not name.
+    /// With the text of the error, at the line of the caller. (`unwrap_or_else` with a closure would report the line of
+    /// the closure.)
     #[track_caller]
     fn or_panic(self) -> T;
 }
@@ -29,11 +30,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_is_that_of_the_caller() {
+    fn panics_at_the_line_of_the_caller() {
         static LINE: Mutex<u32> = Mutex::new(0);
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(|info| {
-            // Other tests may panic meanwhile.
+            // Other tests may panic in parallel.
             if let Some(at) = info.location().filter(|at| at.file() == file!()) {
                 *LINE.lock().unwrap() = at.line();
             }

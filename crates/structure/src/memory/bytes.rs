@@ -1,24 +1,24 @@
-//! Counts the memory that derived values take.
+//! Accounts for the memory of derived values.
 
 use std::iter::Sum;
 use std::ops::Add;
 use std::sync::Arc;
 
-/// Bytes of memory, in the machine and on its devices.
+/// Bytes of memory, on the host and on devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
-    /// Of the machine's memory.
+    /// Bytes of host memory.
     pub host: usize,
-    /// Of the memory of devices, as far as it is known.
+    /// Bytes of device memory, without allocations that the backend does not report.
     pub device: usize,
 }
 
 impl Bytes {
-    /// Of the machine's memory.
+    /// Bytes of host memory only.
     pub const fn host(bytes: usize) -> Self {
         Self { host: bytes, device: 0 }
     }
-    /// Of a device's memory.
+    /// Bytes of device memory only.
     pub const fn device(bytes: usize) -> Self {
         Self { host: 0, device: bytes }
     }
@@ -38,7 +38,7 @@ impl Sum for Bytes {
     }
 }
 
-/// A number of bytes for people: `1.5 MiB`; below a KiB `17 B`.
+/// Formats a number of bytes with a binary unit: `17 B`, `1.5 MiB`.
 pub fn readable_bytes(n: usize) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     if n < 1 << 10 {
@@ -48,9 +48,10 @@ pub fn readable_bytes(n: usize) -> String {
     format!("{:.1} {}", n as f64 / (1u64 << (10 * (unit + 1))) as f64, units[unit])
 }
 
-/// Values that say how much memory they hold beyond their own size: what [`Attached`](crate::Attached) keeps.
+/// Types that report how much memory they own in addition to their own size. [`Attached`](crate::Attached) requires it
+/// of its values.
 pub trait CountBytes {
-    /// What it holds now; of what is made on first use, what has been made.
+    /// The memory that the value owns now. A part that is computed on first use counts once it is computed.
     fn bytes(&self) -> Bytes;
 }
 
@@ -60,14 +61,14 @@ impl<T: Copy> CountBytes for Vec<T> {
     }
 }
 
-/// Counted where it is held, also where others hold it too.
+/// Counts the shared memory in full, once per `Arc`.
 impl<T: Copy> CountBytes for Arc<[T]> {
     fn bytes(&self) -> Bytes {
         Bytes::host(size_of::<T>() * self.len())
     }
 }
 
-/// Counted where it is held, also where others hold it too.
+/// Counts the shared memory in full, once per `Arc`.
 impl<T: CountBytes> CountBytes for Arc<T> {
     fn bytes(&self) -> Bytes {
         (**self).bytes()

@@ -1,12 +1,11 @@
-//! Allocates memory that is read at random on huge pages.
+//! Allocates large buffers on huge pages.
 
-/// Bytes from which a huge page can pay.
+/// Size in bytes from which a buffer is allocated on huge pages.
 pub const HUGE: usize = 4 << 20;
 
-/// Room for `n` entries; large room lies on huge pages where the system has them. An access at random then misses the
-/// cache alone, not the page table as well.
-#[allow(unsafe_code, reason = "advice to the system about memory that was just taken")]
-#[doc(hidden)]
+/// An empty vector with capacity for `n` entries, on huge pages if it is large and the system supports them. With huge
+/// pages a random access misses the cache only, not the TLB as well.
+#[allow(unsafe_code, reason = "`madvise` on memory that was just allocated")]
 pub fn huge_room<T>(n: usize) -> Vec<T> {
     let out: Vec<T> = Vec::with_capacity(n);
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -15,8 +14,8 @@ pub fn huge_room<T>(n: usize) -> Vec<T> {
         let (start, end) = (out.as_ptr() as usize, out.as_ptr() as usize + n * size_of::<T>());
         let (start, end) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
         if start < end {
-            // SAFETY: the range lies inside the allocation just made, and the advice changes no contents.
-            // Failure (a system without huge pages) leaves everything as it was.
+            // SAFETY: the range is part of the allocation above, and `MADV_HUGEPAGE` does not change its contents.
+            // On a system without huge pages the call fails and has no effect.
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
         }
     }

@@ -1,27 +1,25 @@
-//! Prefetches memory before it is read.
+//! Prefetches cache lines before kernels read them.
 
-/// Asks for the cache lines of `data[at..at + len]`; a hint, so places outside of `data` do no harm.
+/// Prefetches the cache lines of `data[at..at + len]`. It is a hint: the range may exceed `data`.
 ///
-/// Rows of neighbours lie anywhere; asked for some rows ahead, they arrive while earlier ones are read.
+/// The rows of neighbours are at random addresses, so the processor's own prefetcher does not find them. A kernel
+/// prefetches them some edges ahead; they arrive while the kernel processes earlier rows.
 ///
-/// Few lines can be on their way to the first level of the cache at a time, more to the second. So rows that come from
-/// memory are prefetched twice: far ahead into the second level, then near into the first.
+/// The processor keeps few requests to the first cache level in flight, and more to the second. So rows that come from
+/// main memory are prefetched twice: far ahead into the second level, then near ahead into the first.
 #[inline(always)]
-#[doc(hidden)]
 pub fn prefetch<T>(data: &[T], at: usize, len: usize) {
     prefetch_at(Cache::First, data.as_ptr().wrapping_add(at), len);
 }
 
 /// [`prefetch`] into a level of the cache.
 #[inline(always)]
-#[doc(hidden)]
 pub fn prefetch_to<T>(to: Cache, data: &[T], at: usize, len: usize) {
     prefetch_at(to, data.as_ptr().wrapping_add(at), len);
 }
 
-/// Where a row is to wait until it is read.
+/// The cache level that a prefetch loads into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
 pub enum Cache {
     /// The first level.
     First,
@@ -30,17 +28,16 @@ pub enum Cache {
 }
 
 /// [`prefetch`] of `len` entries from an address.
-#[allow(unsafe_code, reason = "an instruction of the processor, on x86-64 alone")]
+#[allow(unsafe_code, reason = "prefetch intrinsics, on x86-64 only")]
 #[inline(always)]
-#[doc(hidden)]
 pub fn prefetch_at<T>(to: Cache, start: *const T, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
         let (start, bytes) = (start.cast::<i8>(), len * size_of::<T>());
-        let ask = |at: usize| {
+        let prefetch_line = |at: usize| {
             let line = start.wrapping_add(at);
-            // SAFETY: a prefetch never faults, whatever the address, and reads nothing.
+            // SAFETY: a prefetch instruction never faults, whatever the address, and has no visible effect.
             unsafe {
                 match to {
                     Cache::First => _mm_prefetch::<_MM_HINT_T0>(line),
@@ -48,7 +45,7 @@ pub fn prefetch_at<T>(to: Cache, start: *const T, len: usize) {
                 }
             }
         };
-        offsets(bytes, len > 1).for_each(ask);
+        offsets(bytes, len > 1).for_each(prefetch_line);
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (to, start, len);
@@ -57,8 +54,8 @@ pub fn prefetch_at<T>(to: Cache, start: *const T, len: usize) {
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Offsets of which the lines are those of `bytes` bytes from any address. Memory from the allocator does not start on a
-/// line, so a row of whole lines lies on one more; one entry (not `several`) lies on one line.
+/// Byte offsets, one in every cache line that `bytes` bytes touch, whatever the alignment of their address. A row of `n`
+/// lines touches `n + 1` lines if it is not aligned. A single entry (`several` is false) touches one line.
 #[inline(always)]
 #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), allow(dead_code))]
 fn offsets(bytes: usize, several: bool) -> impl Iterator<Item = usize> {
@@ -71,24 +68,23 @@ mod tests {
 
     use super::*;
 
-    /// The lines of all bytes of a row, wherever it starts, and no others.
+    /// Offsets hit all cache lines of a row and no others, whatever the alignment of the row.
     #[test]
-    fn the_lines_of_a_row() {
+    fn offsets_hit_every_line_of_a_row() {
         for bytes in (4..=520).step_by(4) {
             for start in (0..LINE).step_by(4) {
                 let needed: BTreeSet<usize> =
                     (start..start + bytes).map(|byte| byte / LINE).collect();
-                let asked: BTreeSet<usize> =
+                let prefetched: BTreeSet<usize> =
                     offsets(bytes, bytes > 4).map(|at| (start + at) / LINE).collect();
-                assert_eq!(asked, needed, "{bytes} bytes from byte {start} of a line");
+                assert_eq!(prefetched, needed, "{bytes} bytes from byte {start} of a line");
             }
         }
         assert_eq!(offsets(0, false).count(), 0);
     }
 
-    /// Whatever is asked for, nothing is read.
     #[test]
-    fn places_outside_do_no_harm() {
+    fn prefetch_outside_of_the_data_has_no_effect() {
         for to in [Cache::First, Cache::Second] {
             prefetch_to(to, &[1.0f32; 3], usize::MAX / 8, 100);
             prefetch_to(to, &[0u8; 0], 0, 0);

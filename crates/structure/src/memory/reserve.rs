@@ -1,12 +1,12 @@
-//! Reserves memory of a size that a caller chooses, and reports failure as an error.
+//! Fallible allocation, for sizes that come from files and arguments.
 
 use crate::error::GraphError;
 
-/// An empty list with room for `len` entries.
+/// An empty vector with capacity for `len` entries. `what` describes the allocation in the error, `remedy` the fix.
 ///
 /// # Errors
-/// [`GraphError::OutOfMemory`] if the allocator does not give it (a system that overcommits may give it and run out of
-/// memory later).
+/// [`GraphError::OutOfMemory`] if the allocator fails. A system that overcommits may succeed and run out of memory
+/// later.
 pub fn room<T>(
     len: u128,
     what: impl FnOnce() -> String,
@@ -23,7 +23,7 @@ pub fn room<T>(
     })
 }
 
-/// Makes room for `more` entries at the end of a list, which grows as `extend` makes it grow.
+/// Reserves capacity for `more` entries at the end of a vector, with amortised growth.
 ///
 /// # Errors
 /// As [`room`].
@@ -41,7 +41,7 @@ pub fn reserve<T>(
     })
 }
 
-/// A list of `len` times `value`.
+/// A vector of `len` copies of `value`.
 ///
 /// # Errors
 /// As [`room`].

@@ -1,7 +1,7 @@
 //! Holds a compressed layout of a relation: CSC or CSR.
 
 use crate::arrays::shared_array::U32Array;
-use crate::derived::attached::Attached;
+use crate::derived::Attached;
 use crate::memory::bytes::{Bytes, CountBytes};
 
 /// A compressed layout: row `r` holds positions `indptr[r]..indptr[r + 1]`.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{LayoutArrays, Relation};
+use super::{Compressed, LayoutArrays, Relation};
 use crate::arrays::shared_array::U32Array;
-use crate::derived::Attached;
 use crate::memory::bytes::{Bytes, CountBytes};
 
 const NODES: u32 = 40;

@@ -8,8 +8,8 @@ use super::compressed::Compressed;
 use super::edge_reader::EdgeReader;
 use super::whole_number::{check_indptr, narrow};
 use crate::arrays::shared_array::U32Array;
-use crate::derived::attached::Attached;
-use crate::derived::cell::Derived;
+use crate::derived::Attached;
+use crate::derived::Derived;
 use crate::error::graph_error::GraphError;
 use crate::memory::bytes::{Bytes, CountBytes};
 

@@ -1,6 +1,6 @@
 use super::checks::LIMIT;
 use super::compress::{PARALLEL_FROM, compress};
-use super::{Compressed, Relation};
+use super::{Relation, WholeNumber};
 use crate::error::graph_error::GraphError;
 use proptest::prelude::*;
 

@@ -14,7 +14,7 @@ use super::product::{Product, Transposed};
 use crate::dense::convert::convert;
 use crate::dense::widen::{append, put_sums, widen};
 use crate::number::Elem;
-use crate::parallel::scatter::collect_rows;
+use crate::parallel::collect::collect_rows;
 
 /// Widened entries of both sides of a block.
 const BLOCK: usize = 1 << 18;
