@@ -1,4 +1,4 @@
-//! Generates counter-based random numbers: every draw is a pure function of its key and counter.
+//! Counter-based random numbers: every draw is a pure function of a key and a counter.
 
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 ///
@@ -17,19 +17,19 @@ pub fn philox4x32(mut c: [u32; 4], mut k: [u32; 2]) -> [u32; 4] {
     c
 }
 
-/// A family of draws: `seed` and what the draws are for.
+/// A stream of random numbers, identified by a seed, a purpose and a step.
 ///
-/// A draw is addressed by an original id (row) and a column, so it does not depend on threads, ranks,
-/// placement or the order in which rows are visited.
+/// A draw is addressed by an original id (row) and a column. So it does not depend on the number of threads or ranks, on
+/// the partition, or on the order in which rows are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stream {
     key: [u32; 2],
 }
 
 impl Stream {
-    /// The stream of `seed` for `purpose` (a layer or parameter name) at `step` (0 where there are no steps).
+    /// The stream of `seed` for `purpose` (for example the name of a layer) at `step` (0 for draws without steps).
     pub fn new(seed: u64, purpose: &str, step: u64) -> Self {
-        // FNV-1a of the name, then one Philox call mixes the three.
+        // FNV-1a of the name; then one Philox call mixes seed, purpose and step.
         let name = purpose.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
             (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -57,7 +57,7 @@ impl Stream {
         f64::from(self.words(id, column / 4)[(column % 4) as usize]) / 4_294_967_296.0
     }
 
-    /// Standard normal for (row, column), by Box and Muller.
+    /// Standard normal for (row, column), by the Box–Muller transform.
     pub fn normal(&self, id: u64, column: u64) -> f64 {
         let w = self.words(id, column / 2);
         let at = 2 * (column % 2) as usize;
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_answers() {
+    fn philox_known_answers() {
         assert_eq!(
             philox4x32([u32::MAX; 4], [u32::MAX; 2]),
             [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn moments() {
+    fn moments_of_uniform_and_normal_draws() {
         let s = Stream::new(7, "test", 3);
         let n = 40_000u64;
         let at = |i: u64| (i / 8, i % 8);

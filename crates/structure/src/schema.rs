@@ -45,7 +45,7 @@ impl<A: Into<String>, B: Into<String>, C: Into<String>> From<(A, B, C)> for Edge
     }
 }
 
-/// Ways to name a node type: its name, its number, or `..` for the only one there is.
+/// A key of a node type: its name, its number in the schema, or `..` for the only node type.
 ///
 /// ```
 /// use burn_gnn_structure::Schema;
@@ -57,10 +57,10 @@ impl<A: Into<String>, B: Into<String>, C: Into<String>> From<(A, B, C)> for Edge
 /// # Ok::<(), burn_gnn_structure::GraphError>(())
 /// ```
 pub trait NodeKey {
-    /// The number of the node type in `schema`.
+    /// Number of the node type in `schema`.
     ///
     /// # Errors
-    /// Unknown; for `..` another number of node types than one.
+    /// The schema does not have this type. For `..`: the schema does not have exactly one node type.
     fn resolve(&self, schema: &Schema) -> Result<usize, GraphError>;
 }
 
@@ -101,13 +101,13 @@ impl<T: NodeKey + ?Sized> NodeKey for &T {
     }
 }
 
-/// Ways to name an edge type: its number, its canonical triple, its relation name where that is unique, or `..` for the
-/// only one there is.
+/// A key of an edge type: its number in the schema, its canonical triple, its relation name if that is unique, or `..`
+/// for the only edge type.
 pub trait EdgeKey {
-    /// The number of the edge type in `schema`.
+    /// Number of the edge type in `schema`.
     ///
     /// # Errors
-    /// Unknown or ambiguous.
+    /// The schema does not have this type, or has several that match.
     fn resolve(&self, schema: &Schema) -> Result<usize, GraphError>;
 }
 
@@ -164,12 +164,12 @@ fn names<'a>(etypes: impl IntoIterator<Item = &'a EdgeType>) -> Vec<String> {
     etypes.into_iter().map(ToString::to_string).collect()
 }
 
-/// The name of an edge type before a graph is at hand: its canonical triple, or its relation name where that is unique.
+/// The name of an edge type, independent of a schema: its canonical triple, or its relation name if that is unique.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EdgeName {
     /// Source type, relation and destination type.
     Triple(EdgeType),
-    /// The relation alone.
+    /// The relation name only.
     Relation(String),
 }
 
@@ -215,7 +215,7 @@ impl EdgeKey for EdgeName {
     }
 }
 
-/// Node types and edge types of a graph, both sorted, whatever the order they were given in.
+/// Node types and edge types of a graph, both sorted by name. The position in the sorted list is the number of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     ntypes: Vec<String>,
@@ -224,7 +224,7 @@ pub struct Schema {
     /// Numbers of the edge types out of and into each node type, ascending.
     from: Vec<Vec<usize>>,
     into: Vec<Vec<usize>>,
-    /// Numbers of the edge types by relation name, those of one name ascending.
+    /// Numbers of the edge types, sorted by relation name, then by number.
     by_relation: Vec<usize>,
 }
 
@@ -235,9 +235,9 @@ fn check_name(what: &'static str, name: &str) -> Result<(), GraphError> {
         || name.contains([':', '/', '\\', '\0'])
         || name.chars().any(char::is_control)
     {
-        "must hold no `:`, `/`, `\\`, `__` or control character, which separate names in files"
+        "must not contain `:`, `/`, `\\`, `__` or a control character, which separate names in files"
     } else if name.starts_with('.') {
-        "must not begin with a dot"
+        "must not start with a dot"
     } else {
         return Ok(());
     };
@@ -245,10 +245,10 @@ fn check_name(what: &'static str, name: &str) -> Result<(), GraphError> {
 }
 
 impl Schema {
-    /// From all node types and edge types; sorts both.
+    /// Sorts node types and edge types.
     ///
     /// # Errors
-    /// A type given twice, a name that files could not carry, or an edge type between unknown node types.
+    /// A duplicate type, a name that cannot be stored in files, or an edge type between unknown node types.
     pub fn new(mut ntypes: Vec<String>, mut etypes: Vec<EdgeType>) -> Result<Self, GraphError> {
         ntypes.sort();
         etypes.sort();
@@ -301,21 +301,21 @@ impl Schema {
     /// Number of a node type.
     ///
     /// # Errors
-    /// There is no such type; [`GraphError::AmbiguousNodeType`] for `..` where there are several.
+    /// The type is unknown; [`GraphError::AmbiguousNodeType`] for `..` if there are several node types.
     pub fn ntype(&self, key: impl NodeKey) -> Result<usize, GraphError> {
         key.resolve(self)
     }
     /// Number of an edge type.
     ///
     /// # Errors
-    /// Unknown, or a relation name that several edge types share.
+    /// The type is unknown, or several edge types have this relation name.
     pub fn etype(&self, key: impl EdgeKey) -> Result<usize, GraphError> {
         key.resolve(self)
     }
-    /// Node type numbers `(source, destination)` of edge type `etype`.
+    /// Numbers of the source and destination node types of edge type `etype`.
     ///
     /// # Panics
-    /// `etype` is not a number of this schema.
+    /// If `etype` is out of range.
     #[track_caller]
     pub fn endpoints(&self, etype: usize) -> (usize, usize) {
         *of_etype(&self.endpoints, etype)
@@ -324,16 +324,16 @@ impl Schema {
     pub fn etypes_into(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
         self.into.get(ntype).into_iter().flatten().copied()
     }
-    /// Numbers of the edge types that start in node type `ntype`.
+    /// Numbers of the edge types out of node type `ntype`.
     pub fn etypes_from(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
         self.from.get(ntype).into_iter().flatten().copied()
     }
-    /// One node type and one edge type.
+    /// Whether there are one node type and one edge type.
     pub fn is_homogeneous(&self) -> bool {
         self.ntypes.len() == 1 && self.etypes.len() == 1
     }
-    /// Refuses several types, or none, for what is defined on one node type and one edge type. `arg` is what the caller
-    /// gave, `remedy` what several types take instead.
+    /// Returns an error unless the schema [is homogeneous](Self::is_homogeneous). `arg` is the name of the caller's
+    /// argument, `remedy` the alternative for several types.
     ///
     /// # Errors
     /// [`GraphError::Setting`].
@@ -355,10 +355,10 @@ impl Schema {
     }
 }
 
-/// The entry for node type number `ntype` of a list with one entry per node type.
+/// Entry `ntype` of a list with one entry per node type.
 ///
 /// # Panics
-/// There is no such type; the message names the range and the number.
+/// If `ntype` is out of range; the message names the range.
 #[inline]
 #[track_caller]
 pub fn of_ntype<T>(list: &[T], ntype: usize) -> &T {
@@ -368,10 +368,10 @@ pub fn of_ntype<T>(list: &[T], ntype: usize) -> &T {
     }
 }
 
-/// The entry for edge type number `etype` of a list with one entry per edge type.
+/// Entry `etype` of a list with one entry per edge type.
 ///
 /// # Panics
-/// There is no such type; the message names the range and the number.
+/// If `etype` is out of range; the message names the range.
 #[inline]
 #[track_caller]
 pub fn of_etype<T>(list: &[T], etype: usize) -> &T {
@@ -381,19 +381,19 @@ pub fn of_etype<T>(list: &[T], etype: usize) -> &T {
     }
 }
 
-/// The number of a node type.
+/// Number of a node type.
 ///
 /// # Panics
-/// There is no such type.
+/// If the type is unknown.
 #[track_caller]
 pub fn ntype_number(schema: &Schema, key: impl NodeKey) -> usize {
     schema.ntype(key).or_panic()
 }
 
-/// The number of an edge type.
+/// Number of an edge type.
 ///
 /// # Panics
-/// There is no such type.
+/// If the type is unknown or ambiguous.
 #[track_caller]
 pub fn etype_number(schema: &Schema, key: impl EdgeKey) -> usize {
     schema.etype(key).or_panic()
@@ -415,7 +415,7 @@ mod tests {
     #[should_panic(
         expected = "`etype` must lie in 0..3 (edge types in the order of the schema; `Schema::etype` gives the number of a name), got 3"
     )]
-    fn ends_of_no_edge_type() {
+    fn endpoints_of_an_unknown_edge_type_panic() {
         schema().endpoints(3);
     }
 
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals() {
+    fn ambiguous_unknown_and_invalid_names() {
         let s = schema();
         assert!(matches!(s.etype("r"), Err(GraphError::AmbiguousEdgeType { .. })));
         assert!(matches!(s.etype("nope"), Err(GraphError::UnknownEdgeType { .. })));
@@ -467,9 +467,8 @@ mod tests {
         ));
     }
 
-    /// `..` stands for the only type there is, and for nothing else.
     #[test]
-    fn the_only_type() {
+    fn full_range_is_the_key_of_the_only_type() {
         let one = Schema::new(vec!["a".into()], vec![EdgeType::new("a", "r", "a")]).unwrap();
         assert_eq!((one.ntype(..).unwrap(), one.etype(..).unwrap()), (0, 0));
         let several = schema();

@@ -1,4 +1,4 @@
-//! Traverses a relation breadth first, depth first or in topological order.
+//! Breadth-first, depth-first and topological traversal of a relation.
 
 use crate::error::GraphError;
 use crate::error::graph_error::UNNAMED;
@@ -8,22 +8,22 @@ use crate::relation::checks::check_nodes;
 /// The label of an edge in a depth-first traversal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DfsLabel {
-    /// It leads to a node that was not visited before.
+    /// The edge leads to a node that was not visited yet.
     Forward,
-    /// The subtree below it is complete, and the traversal returns over it: each `Forward` edge appears once more with
-    /// this label.
+    /// The traversal returns over the edge, after it has visited everything below. Each `Forward` edge appears once more
+    /// with this label.
     Reverse,
-    /// It leads to a node that was visited before.
+    /// The edge leads to a node that was visited already.
     NonTree,
 }
 
 impl Relation {
-    /// Nodes by their distance from `sources`, along edges: front 0 is the sources, front `i + 1` every destination of
-    /// an edge out of front `i` that is in no earlier front. For the other direction traverse
-    /// [`reverse`](Self::reverse). As DGL's `bfs_nodes_generator`.
+    /// Breadth-first traversal: nodes by their distance from `sources`. Front 0 is the sources; front `i + 1` is every
+    /// destination of an edge out of front `i` that is in no earlier front. To traverse edges backwards, call it on
+    /// [`reverse`](Self::reverse). It corresponds to DGL's `bfs_nodes_generator`.
     ///
-    /// Nodes of a front stand in the order in which they are found: by the nodes of the front before, and by edge id of
-    /// each of them. A source given twice counts once.
+    /// The nodes of a front are ordered by the position of their predecessor in the previous front, then by edge id.
+    /// Duplicate sources count once.
     ///
     /// ```
     /// use burn_gnn_structure::Relation;
@@ -35,25 +35,24 @@ impl Relation {
     /// ```
     ///
     /// # Errors
-    /// [`GraphError::Bipartite`] where sources and destinations are not the same nodes (their numbers differ); a source
-    /// out of range.
+    /// [`GraphError::Bipartite`] if the numbers of sources and destinations differ; a source is out of range.
     ///
     /// # Cost
-    /// `O(V + edges of the nodes reached)`, and the layout by source where it is not there yet.
+    /// `O(V + out-edges of the visited nodes)`, and CSR if it is not built yet.
     pub fn bfs_nodes(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
-        Ok(each(self.breadth_first(sources)?, |(node, _)| node))
+        Ok(map_steps(self.breadth_first(sources)?, |(node, _)| node))
     }
 
-    /// The edges by which [`bfs_nodes`](Self::bfs_nodes) first found the nodes of every front but the first: the edges
-    /// of a tree for each source, to be handed to `prop_edges`. As DGL's `bfs_edges_generator`.
+    /// The edges by which [`bfs_nodes`](Self::bfs_nodes) reaches each node of the fronts after the first. They form one
+    /// tree per source, and can be passed to `prop_edges`. It corresponds to DGL's `bfs_edges_generator`.
     ///
     /// # Errors
     /// As [`bfs_nodes`](Self::bfs_nodes).
     pub fn bfs_edges(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
-        Ok(each(self.breadth_first(sources)?.into_iter().skip(1), |(_, edge)| edge))
+        Ok(map_steps(self.breadth_first(sources)?.into_iter().skip(1), |(_, edge)| edge))
     }
 
-    /// Fronts of nodes, each with the edge that found it.
+    /// Fronts of nodes, each with the edge by which it was reached.
     fn breadth_first(&self, sources: &[u32]) -> Result<Vec<Vec<(u32, u32)>>, GraphError> {
         self.check_square("breadth-first traversal")?;
         check_nodes("sources", sources, self.num_src())?;
@@ -77,9 +76,9 @@ impl Relation {
         Ok(fronts)
     }
 
-    /// All nodes in fronts such that every edge leads to a later front, each node in the first front that allows: front
-    /// 0 is the nodes without in-edges. What a recursive network over directed acyclic graphs computes one after the
-    /// other. As DGL's `topological_nodes_generator`.
+    /// Topological traversal: all nodes in fronts such that every edge leads to a later front. Each node is in the first
+    /// possible front; front 0 is the nodes without in-edges. A recursive network over a directed acyclic graph computes
+    /// front after front. It corresponds to DGL's `topological_nodes_generator`.
     ///
     /// ```
     /// use burn_gnn_structure::Relation;
@@ -89,11 +88,11 @@ impl Relation {
     /// ```
     ///
     /// # Errors
-    /// [`GraphError::Cycle`] for a cycle, a self loop included; [`GraphError::Bipartite`] as
+    /// [`GraphError::Cycle`] if there is a cycle or a self loop; [`GraphError::Bipartite`] as for
     /// [`bfs_nodes`](Self::bfs_nodes).
     ///
     /// # Cost
-    /// `O(V + E)`, and both layouts where they are not there yet.
+    /// `O(V + E)`, and CSC and CSR if they are not built yet.
     pub fn topological_nodes(&self) -> Result<Vec<Vec<u32>>, GraphError> {
         self.check_square("topological traversal")?;
         let csr = self.csr();
@@ -122,19 +121,19 @@ impl Relation {
         }
     }
 
-    /// Edges in the order in which a depth-first traversal goes over them, out-edges of a node by edge id: those of
-    /// [`dfs_labeled_edges`](Self::dfs_labeled_edges) that lead to a new node. As DGL's `dfs_edges_generator`.
+    /// Depth-first traversal: the edges that lead to unvisited nodes, in the order of the traversal. Out-edges of a node
+    /// are visited by edge id. These are the `Forward` edges of [`dfs_labeled_edges`](Self::dfs_labeled_edges). It
+    /// corresponds to DGL's `dfs_edges_generator`.
     ///
     /// # Errors
     /// As [`bfs_nodes`](Self::bfs_nodes).
     pub fn dfs_edges(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
-        Ok(each(self.dfs_labeled_edges(sources, &[DfsLabel::Forward])?, |(edge, _)| edge))
+        Ok(map_steps(self.dfs_labeled_edges(sources, &[DfsLabel::Forward])?, |(edge, _)| edge))
     }
 
-    /// The steps of a depth-first traversal that have one of `labels`. Front `i` has step `i` from each source: with
-    /// one source every front is one edge. Traversals of several sources share what is visited, and go one after the
-    /// other; sources of different components do not meet. As DGL's `dfs_labeled_edges_generator`, whose labels are
-    /// NetworkX's.
+    /// The steps of a depth-first traversal that have one of `labels`. Front `i` has step `i` of each source, so with one
+    /// source every front is one edge. The traversals of several sources run sequentially and share the set of visited
+    /// nodes. It corresponds to DGL's `dfs_labeled_edges_generator`, which has the labels of NetworkX.
     ///
     /// ```
     /// use burn_gnn_structure::{DfsLabel::*, Relation};
@@ -142,7 +141,7 @@ impl Relation {
     /// assert_eq!(r.dfs_edges(&[0])?, [[0], [1], [3], [5], [4]]);
     /// let steps = r.dfs_labeled_edges(&[2], &[Forward, Reverse, NonTree])?.concat();
     /// assert_eq!(steps, [(3, Forward), (5, Forward), (5, Reverse), (3, Reverse), (4, Forward), (4, Reverse)]);
-    /// assert_eq!(r.dfs_labeled_edges(&[0], &[NonTree])?, [[(2, NonTree)]]); // 1 -> 3, which 2 leads to before
+    /// assert_eq!(r.dfs_labeled_edges(&[0], &[NonTree])?, [[(2, NonTree)]]); // 1 -> 3: node 3 was reached from 2
     /// # Ok::<(), burn_gnn_structure::GraphError>(())
     /// ```
     ///
@@ -150,7 +149,7 @@ impl Relation {
     /// As [`bfs_nodes`](Self::bfs_nodes).
     ///
     /// # Cost
-    /// `O(V + edges of the nodes reached)`, no recursion.
+    /// `O(V + out-edges of the visited nodes)`. It does not recurse.
     pub fn dfs_labeled_edges(
         &self,
         sources: &[u32],
@@ -175,7 +174,7 @@ impl Relation {
                     step += 1;
                 }
             };
-            // Positions that are left of a node, and the edge to it.
+            // For every node of the path: its remaining out-edges, and the edge to it.
             let mut path = vec![(csr.row(source as usize), None)];
             while let Some((left, edge_to)) = path.last_mut() {
                 match left.next() {
@@ -209,9 +208,9 @@ impl Relation {
     }
 }
 
-/// One of what each step of each front has.
-fn each<A>(fronts: impl IntoIterator<Item = Vec<A>>, of: impl Fn(A) -> u32) -> Vec<Vec<u32>> {
-    fronts.into_iter().map(|front| front.into_iter().map(&of).collect()).collect()
+/// Maps every step of every front.
+fn map_steps<A>(fronts: impl IntoIterator<Item = Vec<A>>, f: impl Fn(A) -> u32) -> Vec<Vec<u32>> {
+    fronts.into_iter().map(|front| front.into_iter().map(&f).collect()).collect()
 }
 
 #[cfg(test)]
@@ -225,9 +224,9 @@ mod tests {
     }
 
     proptest! {
-        /// Edges from small to large ids have no cycle.
+        /// On a random acyclic graph (edges from smaller to larger ids).
         #[test]
-        fn fronts_are_longest_paths(edges in prop::collection::vec((0u32..9, 0u32..9), 0..20)) {
+        fn topological_front_is_the_length_of_the_longest_path(edges in prop::collection::vec((0u32..9, 0u32..9), 0..20)) {
             let edges: Vec<(u32, u32)> = edges.into_iter().filter(|(u, v)| u != v).map(|(u, v)| (u.min(v), u.max(v))).collect();
             let mut longest = [0; 9];
             for v in 0..9 {
@@ -245,9 +244,9 @@ mod tests {
             }
         }
 
-        /// As the textbook's recursion.
+        /// Compared with the recursive definition.
         #[test]
-        fn depth_first_as_recursion(edges in prop::collection::vec((0u32..9, 0u32..9), 0..20), source in 0u32..9) {
+        fn depth_first_equals_recursion(edges in prop::collection::vec((0u32..9, 0u32..9), 0..20), source in 0u32..9) {
             fn visit(edges: &[(u32, u32)], v: u32, seen: &mut [bool; 9], out: &mut Vec<(u32, DfsLabel)>) {
                 seen[v as usize] = true;
                 for (e, &(_, to)) in edges.iter().enumerate().filter(|(_, e)| e.0 == v) {
@@ -272,12 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn several_sources_go_side_by_side() {
-        // Two paths, and a source that the first of them has visited.
+    fn fronts_have_one_step_per_source() {
+        // Two paths, and a source that the first path visits.
         let r = relation(&[(0, 1), (1, 2), (5, 6), (6, 7), (7, 8)]);
         assert_eq!(r.dfs_edges(&[0, 5, 1]).unwrap(), [vec![0, 2], vec![1, 3], vec![4]]);
         assert_eq!(r.bfs_edges(&[0, 5, 5]).unwrap(), [vec![0, 2], vec![1, 3], vec![4]]);
-        // Deeper than a recursion could go.
+        // Deep enough to overflow the stack of a recursion.
         let n = 300_000;
         let path =
             Relation::from_coo(n, n, (0..n as u32 - 1).collect(), (1..n as u32).collect()).unwrap();
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn cycles_and_bipartite_relations_are_errors() {
         let text = |e: GraphError| e.in_relation("a:r:a").to_string();
         let r = relation(&[(0, 1), (1, 2), (2, 1), (2, 3)]);
         let expected = "relation `a:r:a`: expected no cycle for topological traversal, found 3 nodes on or downstream of a cycle, \
@@ -296,14 +295,14 @@ mod tests {
         assert_eq!(text(r.topological_nodes().unwrap_err()), expected);
         assert!(text(r.bfs_nodes(&[9]).unwrap_err()).contains("`sources` must lie in 0..9, got 9"));
         let block = Relation::from_coo(2, 3, vec![0], vec![2]).unwrap();
-        for refused in [
+        for result in [
             block.bfs_nodes(&[0]),
             block.bfs_edges(&[0]),
             block.dfs_edges(&[0]),
             block.topological_nodes(),
         ] {
             assert!(
-                text(refused.unwrap_err())
+                text(result.unwrap_err())
                     .ends_with("needs the same source and destination node type; choose an edge type between nodes of one type")
             );
         }

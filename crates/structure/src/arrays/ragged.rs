@@ -1,10 +1,10 @@
-//! Stores ragged lists of numbers, one list per node or edge.
+//! Ragged lists of integers, one list per node or edge.
 
 use std::sync::Arc;
 
 use crate::error::GraphError;
 
-/// One list of whole numbers per row: a column whose rows differ in length, as multi-valued attributes have.
+/// A list of integers per row, of varying length. Multi-valued attributes are stored this way.
 ///
 /// ```
 /// use burn_gnn_structure::Ragged;
@@ -15,13 +15,13 @@ use crate::error::GraphError;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ragged {
-    // Shared, since frames are cloned; written only while a table is read.
+    // `Arc`, because frames are cloned. The arrays are modified only while a table is read.
     indptr: Arc<Vec<u64>>,
     values: Arc<Vec<i64>>,
 }
 
 impl Default for Ragged {
-    /// No rows.
+    /// A list without rows.
     fn default() -> Self {
         Self { indptr: Arc::new(vec![0]), values: Arc::default() }
     }
@@ -31,7 +31,7 @@ impl Ragged {
     /// Row `i` is `values[indptr[i]..indptr[i + 1]]`.
     ///
     /// # Errors
-    /// [`GraphError::Indptr`]: `indptr` is empty, does not start at 0, decreases or does not end at the number of
+    /// [`GraphError::Indptr`] if `indptr` is empty, does not start at 0, decreases, or does not end at the number of
     /// values.
     pub fn new(indptr: Vec<u64>, values: Vec<i64>) -> Result<Self, GraphError> {
         let wrong = |position: usize, expected: String| {
@@ -57,26 +57,26 @@ impl Ragged {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Where each row starts, and where the last ends.
+    /// Row offsets: row `i` is `values[indptr[i]..indptr[i + 1]]`.
     pub fn indptr(&self) -> &[u64] {
         &self.indptr
     }
-    /// The values of all rows, one row after the other.
+    /// The concatenated values of all rows.
     pub fn values(&self) -> &[i64] {
         &self.values
     }
     /// The values of a row.
     ///
     /// # Panics
-    /// `row` is not below [`len`](Self::len).
+    /// If `row` is not below [`len`](Self::len).
     #[track_caller]
     pub fn row(&self, row: usize) -> &[i64] {
         &self.values[self.indptr[row] as usize..self.indptr[row + 1] as usize]
     }
-    /// The rows at `rows`, in that order (repeats allowed).
+    /// Gathers rows, in the order of `rows`; duplicates are allowed.
     ///
     /// # Panics
-    /// A row is not below [`len`](Self::len).
+    /// If a row is not below [`len`](Self::len).
     #[track_caller]
     #[must_use]
     pub fn select(&self, rows: &[u32]) -> Self {
@@ -84,14 +84,14 @@ impl Ragged {
         rows.iter().for_each(|&r| out.push(self.row(r as usize).iter().copied()));
         out
     }
-    /// One more row.
+    /// Appends a row.
     #[doc(hidden)]
     pub fn push(&mut self, row: impl IntoIterator<Item = i64>) {
         let values = Arc::make_mut(&mut self.values);
         values.extend(row);
         Arc::make_mut(&mut self.indptr).push(values.len() as u64);
     }
-    /// The rows of another list behind these.
+    /// Appends the rows of another list.
     #[doc(hidden)]
     pub fn append(&mut self, other: &Self) {
         let before = self.values.len() as u64;
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals() {
+    fn invalid_offsets_are_errors() {
         for (indptr, values, end) in [
             (
                 vec![],

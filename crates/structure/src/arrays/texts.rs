@@ -1,8 +1,8 @@
-//! Stores many texts in one buffer.
+//! A list of strings in one buffer.
 
 use std::fmt;
 
-/// A column of texts: all bytes in one buffer, with the end of each text. Costs 8 bytes a text beside its bytes.
+/// A column of strings, stored as one buffer and the end offset of each string. The overhead is 8 bytes per string.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     bytes: String,
@@ -10,57 +10,59 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// No texts.
+    /// An empty column.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Number of texts.
+    /// Number of strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
-    /// Whether there are no texts.
+    /// Whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
-    /// Text `i`.
+    /// String `i`.
     ///
     /// # Panics
-    /// `i` is not below [`len`](Self::len).
+    /// If `i` is not below [`len`](Self::len).
     #[track_caller]
     pub fn get(&self, i: usize) -> &str {
         &self.bytes[if i == 0 { 0 } else { self.ends[i - 1] }..self.ends[i]]
     }
-    /// All texts in order.
+    /// All strings in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
         (0..self.len()).map(|i| self.get(i))
     }
-    /// One more text.
+    /// Appends a string.
     pub fn push(&mut self, text: &str) {
         self.bytes.push_str(text);
         self.ends.push(self.bytes.len());
     }
-    /// The texts at `rows`, in that order.
+    /// Gathers the strings at `rows`, in this order.
     ///
     /// # Panics
-    /// A row is not below [`len`](Self::len).
+    /// If a row is not below [`len`](Self::len).
     #[track_caller]
     #[must_use]
     pub fn select(&self, rows: impl IntoIterator<Item = usize>) -> Self {
         rows.into_iter().map(|r| self.get(r)).collect()
     }
-    /// All bytes, and where each text ends in them.
+    /// The buffer, and the end offset of each string.
     #[doc(hidden)]
     pub fn parts(&self) -> (&str, &[usize]) {
         (&self.bytes, &self.ends)
     }
-    /// From [`parts`](Self::parts); `None` unless the ends rise to the length and cut between characters.
+    /// From [`parts`](Self::parts). Returns `None` unless the offsets ascend to the length of the buffer and are character
+    /// boundaries.
     #[doc(hidden)]
     pub fn from_parts(bytes: String, ends: Vec<usize>) -> Option<Self> {
-        let rises = ends.windows(2).all(|w| w[0] <= w[1])
+        let ascending = ends.windows(2).all(|w| w[0] <= w[1])
             && ends.last().copied().unwrap_or(0) == bytes.len();
-        (rises && ends.iter().all(|&e| bytes.is_char_boundary(e))).then_some(Self { bytes, ends })
+        (ascending && ends.iter().all(|&e| bytes.is_char_boundary(e)))
+            .then_some(Self { bytes, ends })
     }
-    /// The texts of another column behind these.
+    /// Appends the strings of another column.
     #[doc(hidden)]
     pub fn append(&mut self, other: &Self) {
         let before = self.bytes.len();
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_keep_their_places() {
+    fn strings_are_appended_selected_and_rebuilt() {
         let mut t: Texts = ["ä", "", "bc"].into_iter().collect();
         assert_eq!((t.get(0), t.get(1), t.get(2), t.len()), ("ä", "", "bc", 3));
         t.append(&["x", ""].into_iter().collect());

@@ -1,11 +1,11 @@
-//! Caches derived values by key in a bounded table.
+//! A bounded cache of derived values by key.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::derived::Derived;
 use crate::memory::bytes::{Bytes, CountBytes};
 
-/// [`Derived`] values by key, each for as long as its key stays here or somebody holds it.
+/// A bounded map of [`Derived`] cells. A cell lives as long as its key is in the map or a caller holds it.
 ///
 /// ```
 /// use burn_gnn_structure::DerivedMap;
@@ -19,22 +19,22 @@ pub struct DerivedMap<K, T> {
 }
 
 struct Cells<K, T> {
-    /// Those asked for last at the end.
+    /// Ordered by last use, the most recent at the end.
     all: Vec<(K, Arc<Derived<T>>)>,
     uses: CacheUses,
 }
 
-/// How often a table was asked, since it was made.
+/// Hits and misses of a cache since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUses {
-    /// Times that there was a value, or somebody was making it.
+    /// Look-ups that found a value, or a value that another thread was computing.
     pub hits: u64,
-    /// Times that there was none.
+    /// Look-ups that found no value.
     pub misses: u64,
 }
 
 impl<K, T> DerivedMap<K, T> {
-    /// Keeps at most `limit` values, at least one; that asked for least recently goes first.
+    /// A cache of at most `limit` values (at least one), which evicts the least recently used value.
     pub const fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -42,10 +42,9 @@ impl<K, T> DerivedMap<K, T> {
         }
     }
 
-    /// The cell of the key that `is_same` says is `key`; an empty one under `key` where there is
-    /// none.
+    /// The cell whose key equals `key` by `is_same`. If there is none, an empty cell is inserted.
     ///
-    /// `is_same` runs under a lock: it only compares.
+    /// `is_same` runs with the lock held, so it should only compare the keys.
     pub fn cell(&self, key: K, is_same: impl Fn(&K, &K) -> bool) -> Arc<Derived<T>> {
         let mut cells = self.lock();
         let found = cells.all.iter().position(|(kept, _)| is_same(kept, &key));
@@ -63,13 +62,12 @@ impl<K, T> DerivedMap<K, T> {
         let cell = entry.1.clone();
         cells.all.push(entry);
         drop(cells);
-        // Outside of the lock, for a value may do anything when it is dropped.
+        // Outside of the lock, because the destructor of a value may run arbitrary code.
         drop(old);
         cell
     }
 
-    /// Gives up the values whose keys `keep` does not want; it runs under a lock: it only looks at
-    /// the key.
+    /// Removes the values whose keys do not satisfy `keep`. It runs with the lock held, so it should only read the key.
     pub fn retain(&self, keep: impl Fn(&K) -> bool) {
         let mut cells = self.lock();
         let old: Vec<_> = cells.all.extract_if(.., |(key, _)| !keep(key)).collect();
@@ -77,12 +75,12 @@ impl<K, T> DerivedMap<K, T> {
         drop(old);
     }
 
-    /// Gives up all values, those that somebody holds with their last holder.
+    /// Removes all values. A value that a caller holds is freed with its last reference.
     pub fn clear(&self) {
         self.retain(|_| false);
     }
 
-    /// How often it was asked.
+    /// Hits and misses since the map was created.
     pub fn uses(&self) -> CacheUses {
         self.lock().uses
     }
@@ -92,21 +90,21 @@ impl<K, T> DerivedMap<K, T> {
         self.lock().all.len()
     }
 
-    /// Whether there are none.
+    /// Whether the map has no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     fn lock(&self) -> MutexGuard<'_, Cells<K, T>> {
-        // A comparison that panics leaves all as it was.
+        // A comparison that panics leaves the cells unchanged.
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What has been computed, without the keys.
+/// Counts the values that are computed, without their keys.
 impl<K, T: CountBytes> CountBytes for DerivedMap<K, T> {
     fn bytes(&self) -> Bytes {
-        // Outside of the lock, for a value may do anything when it is asked.
+        // Outside of the lock, because `bytes` of a value may run arbitrary code.
         let cells: Vec<_> = self.lock().all.iter().map(|(_, cell)| cell.clone()).collect();
         cells.iter().map(|cell| cell.bytes()).sum()
     }
@@ -123,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_keeps_what_was_asked_for_last() {
+    fn the_least_recently_used_value_is_evicted() {
         let map = DerivedMap::<u32, u32>::new(2);
         let of = |key, value| *map.cell(key, u32::eq).get_or_compute(|| value);
         assert_eq!([of(1, 10), of(2, 20), of(1, 0), of(3, 30), of(1, 0)], [10, 20, 10, 30, 10]);

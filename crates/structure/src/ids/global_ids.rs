@@ -1,10 +1,10 @@
-//! Maps positions of nodes or edges to ids in a larger graph.
+//! Maps the rows of a graph to 64-bit ids of a larger graph, and back.
 
 use crate::error::GraphError;
 use crate::ids::{FileId, Ids, NodeIds};
 
-/// Distinct 64-bit ids of the nodes or edges of one type, for example those that they have in the graph of which this
-/// one is a part: row `i` has the `i`-th id. Both directions.
+/// Distinct 64-bit ids of the nodes or edges of one type, with an index from id to row. Row `i` has the `i`-th id. A
+/// partition, for example, has the ids of its nodes in the whole graph.
 ///
 /// ```
 /// use burn_gnn_structure::GlobalIds;
@@ -15,18 +15,18 @@ use crate::ids::{FileId, Ids, NodeIds};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct GlobalIds {
-    /// The index is that of signed numbers of the same bits, which are distinct where these are.
+    /// The ids, reinterpreted as `i64`.
     bits: NodeIds,
 }
 
 impl GlobalIds {
-    /// Of ids in the order of the rows. Builds the index.
+    /// Builds the index of ids, given in row order.
     ///
     /// # Errors
-    /// [`GraphError::RepeatedId`].
+    /// [`GraphError::RepeatedId`] for duplicates.
     ///
     /// # Cost
-    /// `O(n)`: 8 bytes per id, and 4 to 10 for the index unless ids are 0, 1, 2, ….
+    /// `O(n)`: 8 bytes per id, and 4 to 10 bytes per id for the index unless the ids are 0, 1, 2, ….
     pub fn new(ids: Vec<u64>) -> Result<Self, GraphError> {
         let bits = NodeIds::new(Ids::Int(ids.into_iter().map(u64::cast_signed).collect()));
         let ids = Self { bits };
@@ -43,37 +43,37 @@ impl GlobalIds {
     pub fn len(&self) -> usize {
         self.bits.len()
     }
-    /// Whether there are none.
+    /// Whether there are no ids.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty()
     }
-    /// All ids, by position.
+    /// All ids in row order.
     pub fn as_slice(&self) -> &[u64] {
         match self.bits.ids() {
             Ids::Int(ids) => bytemuck::cast_slice(ids),
-            // Made of numbers alone.
+            // Unreachable: `new` stores numbers only.
             Ids::Text(_) => &[],
         }
     }
-    /// The id of the row at a position.
+    /// The id of a row, or `None` if the row is out of range.
     pub fn get(&self, position: u32) -> Option<u64> {
         self.as_slice().get(position as usize).copied()
     }
-    /// The position of the row with an id, `O(1)`.
+    /// The row with this id, in `O(1)`.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.bits.number(FileId::Int(id.cast_signed()))
     }
-    /// The positions of rows by their ids, in the order of these.
+    /// The rows with these ids, in the order of the ids.
     ///
     /// # Errors
-    /// [`GraphError::UnknownId`] for the first id that no row has.
+    /// [`GraphError::UnknownId`] for the first id without a row.
     pub fn positions(&self, ids: &[u64]) -> Result<Vec<u32>, GraphError> {
         let of = |(position, &id): (usize, &u64)| {
             self.position(id).ok_or(GraphError::UnknownId { position, id })
         };
         ids.iter().enumerate().map(of).collect()
     }
-    /// Of the rows at `rows`.
+    /// The ids of `rows`.
     #[doc(hidden)]
     pub fn select(&self, rows: &[u32]) -> Self {
         Self { bits: self.bits.select(rows) }
@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_and_back(ids in prop::collection::hash_set(any::<u64>(), 0..30), other in any::<u64>()) {
+        fn position_inverts_get(ids in prop::collection::hash_set(any::<u64>(), 0..30), other in any::<u64>()) {
             let raw: Vec<u64> = ids.iter().copied().collect();
             let ids = GlobalIds::new(raw.clone()).unwrap();
             prop_assert_eq!(ids.as_slice(), &raw);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn duplicate_and_unknown_ids_are_errors() {
         let e = GlobalIds::new(vec![5, 1 << 63, 5]).unwrap_err();
         assert_eq!(
             e.to_string(),

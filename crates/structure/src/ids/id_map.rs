@@ -1,25 +1,25 @@
-//! Converts between type-wise and global (homogeneous) ids.
+//! Converts type-wise ids to global (homogeneous) ids and back.
 
 use crate::error::GraphError;
 use crate::relation::checks::check_id;
 
-/// A node or edge of one type: `(type number, id inside that type)`.
+/// A type-wise id: the number of a node or edge type, and an id inside of this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypedId {
     /// Type number in schema order.
     pub ty: usize,
-    /// Id inside the type, from 0.
+    /// Id inside of the type, from 0.
     pub id: u64,
 }
 
-/// A global (homogeneous) id: nodes or edges of all types are numbered type by type.
+/// A global (homogeneous) id. Nodes (or edges) of all types share one numbering, type after type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HomoId(pub u64);
 
-/// Maps type-wise ids to global (homogeneous) ids and back.
+/// Converts type-wise ids to global (homogeneous) ids and back.
 ///
-/// Type `t` owns the half-open range `offsets[t]..offsets[t + 1]`. An id on a boundary belongs to the
-/// later type; empty types own nothing.
+/// Type `t` owns the half-open range `offsets[t]..offsets[t + 1]`. The range of an empty type is empty, so an id at a
+/// boundary belongs to the next type that is not empty.
 ///
 /// ```
 /// use burn_gnn_structure::{HomoId, IdMap, TypedId};
@@ -39,7 +39,7 @@ impl IdMap {
     /// From the number of ids of each type, in type order.
     ///
     /// # Errors
-    /// The counts add up to more than `u64::MAX`.
+    /// The sum of the counts exceeds `u64::MAX`.
     pub fn from_counts(counts: impl IntoIterator<Item = usize>) -> Result<Self, GraphError> {
         let mut offsets = vec![0u64];
         let mut sum = 0u64;

@@ -1,4 +1,4 @@
-//! Stacks several relations into one node type as one relation.
+//! Concatenates several relations with one destination type into one relation.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use super::edges::Relation;
 use crate::derived::Derived;
 use crate::error::GraphError;
 
-/// Concatenated relations with one destination type: one reduction can run over the edges of
-/// all of them.
+/// Several relations with one destination type, concatenated into one relation, so that a single kernel reduces over the
+/// edges of all of them.
 ///
-/// Source rows are those of several tables (one for each source type), concatenated; relations of
-/// one source type share a table. Edges come relation by relation, so edge `i` of relation `r` is edge
-/// `edge_range(r).start + i` of [`concatenated`](Self::concatenated), and edges of one relation are neighbours.
+/// The sources are the concatenated rows of several tables, one per source type; relations with the same source type
+/// share a table. Edges are ordered by relation: edge `i` of relation `r` is edge `edge_range(r).start + i` of
+/// [`concatenated`](Self::concatenated).
 ///
-/// Cloning costs one reference count.
+/// Cloning increments a reference count.
 ///
 /// ```
 /// use burn_gnn_structure::{Relation, RelationStack};
@@ -39,12 +39,12 @@ struct Inner {
 }
 
 impl RelationStack {
-    /// `tables` are the numbers of rows of the source tables; every relation comes with the index of its
-    /// table. Without relations the concatenated relation has no edges.
+    /// `tables` are the numbers of rows of the source tables, and `relations` are pairs of a table index and a relation.
+    /// A stack without relations has a concatenated relation without edges.
     ///
     /// # Errors
-    /// A table index out of range, a relation whose numbers of nodes are not those of its table and of
-    /// `num_dst`, or more than `u32::MAX - 1` rows or edges together.
+    /// A table index is out of range; the node counts of a relation differ from the rows of its table or from `num_dst`;
+    /// there are more than `u32::MAX - 1` rows or edges in total.
     pub fn new(
         num_dst: usize,
         tables: &[usize],
@@ -91,7 +91,7 @@ impl RelationStack {
         })))
     }
 
-    /// All edges as one relation, sources numbered through the tables.
+    /// All edges as one relation. Its source ids are rows of the concatenated tables.
     pub fn concatenated(&self) -> &Relation {
         &self.0.concatenated
     }
@@ -103,14 +103,14 @@ impl RelationStack {
     pub fn is_empty(&self) -> bool {
         self.0.relations.is_empty()
     }
-    /// Table index and relation, in the order given.
+    /// Pairs of table index and relation, in the order of construction.
     pub fn relations(&self) -> &[(usize, Relation)] {
         &self.0.relations
     }
-    /// Edge ids in the concatenated relation of relation `r`.
+    /// The edge ids of relation `r` in the concatenated relation.
     ///
     /// # Panics
-    /// If there is no such relation.
+    /// If `r` is out of range.
     #[track_caller]
     pub fn edge_range(&self, r: usize) -> std::ops::Range<usize> {
         assert!(
@@ -120,12 +120,12 @@ impl RelationStack {
         );
         self.0.edges[r] as usize..self.0.edges[r + 1] as usize
     }
-    /// Offsets of the relations among its edges, one more than relations.
+    /// Edge offsets of the relations, `len() + 1` entries.
     pub fn edge_offsets(&self) -> &[u32] {
         &self.0.edges
     }
-    /// For every edge, the number of edges of its relation that end where it ends: what a mean inside each
-    /// relation divides by. `O(edges)` once, then kept.
+    /// For every edge, the in-degree of its destination in its own relation: the divisor of a mean per relation. It is
+    /// computed on first use in `O(edges)`, and cached.
     ///
     /// ```
     /// use burn_gnn_structure::{Relation, RelationStack};
@@ -143,13 +143,13 @@ impl RelationStack {
                 let dst = relation.dst();
                 dst.iter().for_each(|&v| at[v as usize] += 1);
                 degrees.extend(dst.iter().map(|&v| at[v as usize]));
-                // Only what was touched is set back: no pass over all nodes per relation.
+                // Resets only the counters in use: a pass over all nodes per relation would cost more than the edges.
                 dst.iter().for_each(|&v| at[v as usize] = 0);
             }
             degrees
         })
     }
-    /// Offsets of the tables among the source rows, one more than tables.
+    /// Row offsets of the tables in the concatenated source rows, one entry more than tables.
     pub fn table_offsets(&self) -> &[u32] {
         &self.0.tables
     }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn mismatched_relations_are_errors() {
         let text = |r: Result<RelationStack, GraphError>| r.unwrap_err().to_string();
         assert_eq!(
             text(RelationStack::new(2, &[3], &[(0, relation(2, 2))])),

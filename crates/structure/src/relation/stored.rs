@@ -1,4 +1,4 @@
-//! Keeps the edges of a relation in a file until all of them are needed.
+//! Relations whose edges are read from a file on demand.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,25 +12,27 @@ use crate::error::graph_error::{GraphError, UNNAMED};
 use crate::error::or_panic::OrPanic;
 use crate::memory::reserve::{filled, room};
 
-/// Rows that are read at a time where all edges are.
+/// Rows per read when all edges are read.
 const ROWS: usize = 1 << 16;
-/// What to do where memory does not hold all edges.
+/// The fix in errors for edges that do not fit in memory.
 const REMEDY: &str = "sample the relation instead";
 
 impl Relation {
-    /// Edges that stay where `reader` finds them. Samplers read the rows that they draw from; whatever needs all edges
-    /// ([`src`](Self::src), [`csc`](Self::csc), an operator on the whole graph) reads them into memory on first use, 8
-    /// bytes per edge and as much for each layout, which [`clear_derived`](Self::clear_derived) frees.
+    /// A relation whose edges are read through `reader`. Samplers read only the rows from which they draw. Methods that
+    /// need all edges ([`src`](Self::src), [`csc`](Self::csc), operators on the whole graph) read them into memory on
+    /// first use, with 8 bytes per edge and the same again for each layout; [`clear_derived`](Self::clear_derived) frees
+    /// this memory.
     ///
-    /// Equal to the relation of the same edges in memory: the same rows in the same order, so the same draws. Where
-    /// the reader keeps ids, edges are numbered in the order of these; where it keeps none, by position.
+    /// The relation equals one with the same edges in memory: rows have the same order, so samples are the same. Edges
+    /// are numbered by ascending original id if the reader has edge ids, otherwise by position.
     ///
     /// # Errors
-    /// More than `u32::MAX - 1` nodes.
+    /// There are more than `u32::MAX - 1` nodes.
     ///
     /// # Panics
-    /// Later, where all edges are needed and there are more than [`LIMIT`](Self::LIMIT), memory does not hold them, or
-    /// the reader fails; [`read_stored`](Self::read_stored) gives the error instead.
+    /// This function does not panic, but methods that need all edges do if there are more than [`LIMIT`](Self::LIMIT)
+    /// edges, if they do not fit in memory, or if the reader fails. [`read_stored`](Self::read_stored) returns an error
+    /// instead.
     pub fn from_stored_csc(reader: Arc<dyn EdgeReader>) -> Result<Self, GraphError> {
         for count in [reader.num_src(), reader.num_dst()] {
             check_limit("nodes", count as u64)?;
@@ -43,8 +45,8 @@ impl Relation {
         Ok(Self { edges: Arc::new(edges), kept: Arc::new(Kept::default()), reversed: false })
     }
 
-    /// Who reads the edges, where they are not in memory. `None` for the reverse of such a relation: its rows are those
-    /// of sources.
+    /// The reader of a stored relation. `None` for relations in memory, and for the reverse of a stored relation, whose
+    /// rows the reader cannot read.
     pub fn stored(&self) -> Option<&Arc<dyn EdgeReader>> {
         match &self.edges.endpoints {
             Endpoints::Stored(reader) if !self.reversed => Some(reader),
@@ -52,11 +54,11 @@ impl Relation {
         }
     }
 
-    /// Reads all edges of a [stored](Self::from_stored_csc) relation into memory, unless they are there.
+    /// Reads all edges of a [stored](Self::from_stored_csc) relation into memory, unless they are in memory already.
     ///
     /// # Errors
-    /// [`GraphError::TooLarge`] for more than [`LIMIT`](Self::LIMIT) edges; [`GraphError::OutOfMemory`]; what the
-    /// reader meets.
+    /// [`GraphError::TooLarge`] for more than [`LIMIT`](Self::LIMIT) edges; [`GraphError::OutOfMemory`]; errors of the
+    /// reader.
     ///
     /// # Cost
     /// One pass over the file, 8 bytes per edge.
@@ -69,17 +71,16 @@ impl Relation {
         }
     }
 
-    /// The original id of each edge, by edge id and ascending, of a [stored](Self::from_stored_csc) relation whose
-    /// original ids have gaps: edges of its stream were dropped, and the others kept their ids. `None` where the
-    /// original id of an edge is its id.
+    /// The original id of each edge of a [stored](Self::from_stored_csc) relation whose original ids have gaps, because
+    /// edges of its stream were dropped. Original ids ascend with edge ids. `None` if every edge id is the original id.
     ///
-    /// Features of the edges of the stream are gathered by these ids.
+    /// Use these ids to gather features that are stored per edge of the stream.
     ///
     /// # Errors
     /// As [`read_stored`](Self::read_stored).
     ///
     /// # Cost
-    /// On first use a pass over the ids in the file and a sort; 8 bytes per edge, which
+    /// On first use one pass over the ids in the file and a sort. The result is cached with 8 bytes per edge, which
     /// [`clear_derived`](Self::clear_derived) frees.
     pub fn original_edge_ids(&self) -> Result<Option<&[u64]>, GraphError> {
         match &self.edges.endpoints {
@@ -98,7 +99,7 @@ impl Relation {
 
     /// All edges of a reader in edge-id order.
     fn read(&self, reader: &dyn EdgeReader) -> Result<Coo, GraphError> {
-        // A file may declare any number of nodes; memory for their layouts is taken from here on.
+        // A file may declare any number of nodes. From here on their layouts are allocated.
         check_counts(reader.num_src(), reader.num_dst(), 0)?;
         let (src, dst) = read_rows(reader)?;
         let (src, dst) = if reader.has_edge_ids() {
@@ -110,7 +111,7 @@ impl Relation {
     }
 }
 
-/// The sources and destinations of all edges by position.
+/// Reads the sources and destinations of all edges, by position.
 fn read_rows(reader: &dyn EdgeReader) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
     let (count, rows) = (reader.num_edges(), reader.num_dst());
     check_limit("edges in memory", count)?;
@@ -125,7 +126,7 @@ fn read_rows(reader: &dyn EdgeReader) -> Result<(Vec<u32>, Vec<u32>), GraphError
         for (&v, &(start, len)) in nodes.iter().zip(&found) {
             if start != next {
                 return Err(layout(format!(
-                    "row {v} at position {start} after one that ends at {next}"
+                    "row {v} at position {start} after a row that ends at {next}"
                 )));
             }
             dst.resize(dst.len() + len as usize, v);
@@ -135,7 +136,7 @@ fn read_rows(reader: &dyn EdgeReader) -> Result<(Vec<u32>, Vec<u32>), GraphError
     }
     if (next, src.len() as u64) != (count, count) {
         return Err(layout(format!(
-            "{next} edges in rows and {} sources where {count} are said",
+            "{next} edges in rows and {} sources, but the reader declares {count} edges",
             src.len()
         )));
     }
@@ -147,7 +148,7 @@ fn layout(found: String) -> GraphError {
     GraphError::Layout { relation: UNNAMED.into(), layout: "csc", found }
 }
 
-/// Calls `f` with positions and the original ids of the edges there, some at a time.
+/// Reads original ids in batches, and calls `f` with the positions and the ids of each batch.
 fn each_id(
     reader: &dyn EdgeReader,
     mut f: impl FnMut(Range<usize>, &[u64]) -> Result<(), GraphError>,
@@ -178,14 +179,14 @@ fn ascending_ids(reader: &dyn EdgeReader) -> Result<Vec<u64>, GraphError> {
     match (all.last(), all.windows(2).find(|w| w[0] == w[1])) {
         (_, Some(w)) => Err(layout(format!("edge id {} a second time", w[0]))),
         (Some(&last), _) if last >= bound => {
-            Err(layout(format!("edge id {last}, which is not below {bound}")))
+            Err(layout(format!("edge id {last}, which is not in 0..{bound}")))
         }
         _ => Ok(all),
     }
 }
 
-/// Endpoints of edges in the order of their ids, which are all numbers below the number of edges or, with gaps, those
-/// that `original` lists.
+/// Sorts endpoints by edge id. Original ids are a permutation of the positions or, if they have gaps, the list
+/// `original`.
 fn by_edge_id(
     reader: &dyn EdgeReader,
     original: Option<&[u64]>,
@@ -275,14 +276,14 @@ mod tests {
         with_ids(of, |id| id)
     }
 
-    /// Edges whose original ids are other numbers than those in memory.
+    /// A stored relation whose original ids are `original` of the edge ids in memory.
     fn with_ids(of: &Relation, original: fn(u64) -> u64) -> Relation {
         let reader = Reader(of.clone(), of.num_edges() as u64, original);
         Relation::from_stored_csc(Arc::new(reader)).unwrap()
     }
 
     #[test]
-    fn all_edges_are_those_in_memory() {
+    fn stored_relation_equals_relation_in_memory() {
         let edges =
             |e: u32| (0..e).map(|i| (i.wrapping_mul(7) % 9, i.wrapping_mul(5) % 11)).unzip();
         for e in [0, 1, 200] {
@@ -294,7 +295,7 @@ mod tests {
                 assert_eq!(
                     r.derived_bytes(),
                     Bytes::default(),
-                    "nothing is read before it is asked for"
+                    "no edges are read before first use"
                 );
                 r.read_stored().unwrap();
                 assert_eq!(r.derived_bytes().host, 8 * e as usize);
@@ -307,9 +308,9 @@ mod tests {
         }
     }
 
-    /// Ids of a stream with dropped edges: edges are numbered in their order, whatever the order of positions.
+    /// Edges are numbered by ascending original id, whatever the order of positions.
     #[test]
-    fn ids_with_gaps() {
+    fn original_ids_with_gaps() {
         let (src, dst) = (0..200u32).map(|i| (i * 7 % 9, i * 5 % 11)).unzip();
         let memory = Relation::from_coo(9, 11, src, dst).unwrap();
         let mut r = with_ids(&memory, |id| 3 * id + 1);
@@ -327,7 +328,7 @@ mod tests {
         let twice = with_ids(&memory, |id| if id == 200 { 300 } else { id / 2 });
         let far = with_ids(&memory, |id| if id == 200 { 201 } else { id + 5 });
         for (wrong, found) in
-            [(twice, "edge id 0 a second time"), (far, "edge id 204, which is not below 201")]
+            [(twice, "edge id 0 a second time"), (far, "edge id 204, which is not in 0..201")]
         {
             let e = wrong.read_stored().unwrap_err();
             assert!(matches!(e, GraphError::Layout { .. }), "{e}");
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_memory_does_not_hold_is_an_error() {
+    fn too_many_edges_are_an_error() {
         let memory = Relation::from_coo(2, 2, vec![0, 1], vec![1, 0]).unwrap();
         let of = |edges| {
             Relation::from_stored_csc(Arc::new(Reader(memory.clone(), edges, |id| id))).unwrap()
