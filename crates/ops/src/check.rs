@@ -4,10 +4,10 @@ use std::fmt::Debug;
 
 use burn::tensor::{DType, Tensor};
 use burn_gnn_graph::{Relation, RelationStack};
-use burn_gnn_plan::Target;
+use burn_gnn_plan::{PlanError, Target};
 pub(crate) use burn_gnn_plan::{accept, check_rows, check_shape, check_width};
 
-use crate::{OpsError, PlanError};
+use crate::error::OpsError;
 
 /// Refuses element types that no kernel of this build knows.
 pub(crate) fn check_dtype(

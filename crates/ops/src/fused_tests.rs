@@ -11,14 +11,16 @@ use burn::tensor::{Shape, TensorData};
 use burn_gnn_cpu::dense::matmul::Transposed;
 use burn_gnn_graph::Relation;
 
-use crate::attention::{AttentionGrad, AttentionPlan, GatOptions};
+use crate::attention::GatOptions;
+use crate::attention::call::AttentionGrad;
 use crate::dense::adam::{AdamDecay, AdamStep};
 use crate::dense::dropout::KeyedDropout;
-use crate::dense::epilogue::{Epilogue, EpiloguePlan};
-use crate::dense::matmul::Product;
+use crate::dense::epilogue::Epilogue;
+use crate::dense::matmul::call::Product;
 use crate::fallback_tests::{compare_operator, numbers};
 use crate::operator::GnnBackend;
-use crate::{Activation, Stream};
+use burn_gnn_graph::Stream;
+use burn_gnn_plan::{Activation, AttentionPlan, EpiloguePlan};
 
 fn dropout(prob: Option<f64>, rows: usize) -> Option<KeyedDropout> {
     let ids: Arc<[u64]> = (0..rows as u64).map(|r| 5000 - r).collect();
@@ -48,7 +50,7 @@ fn compare_gradients<B: GnnBackend>(what: &str, plan: &AttentionPlan, inputs: Ve
     let results = B::run(inputs.clone().into(), plan.clone()).floats;
     for wanted in 0..8u32 {
         let [z, first, second] =
-            [wanted & 1 != 0, wanted & 2 != 0, plan.slope().is_some() && wanted & 4 != 0];
+            [wanted & 1 != 0, wanted & 2 != 0, plan.scoring().reads_nodes() && wanted & 4 != 0];
         let grad = numbers::<B>(5, &plan.out_shape(), &device);
         let given = std::iter::once(grad).chain(results.clone()).chain(inputs.clone()).collect();
         compare_operator::<B, _>(

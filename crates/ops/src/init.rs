@@ -3,7 +3,7 @@
 use burn::tensor::{DType, TensorData};
 use rayon::prelude::*;
 
-use crate::Stream;
+use burn_gnn_graph::Stream;
 
 fn rows_of(
     ids: Option<&[u64]>,

@@ -92,15 +92,27 @@ pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use logsumexp::*;
-pub use message::function;
-pub use message::{
-    BlockData, ConvInput, Cross, EdgeBatch, EdgeTensor, Fields, GraphMessageOps, Mailbox,
-    MessageFunction, MessageOps, MessagePassing, NodeBatch, OnRelation, ReduceFunction,
-    RelationCall, RelationData, Selection, on,
-};
+pub use message::batch::edge_batch::EdgeBatch;
+pub use message::batch::edge_selection::Selection;
+pub use message::batch::mailbox::Mailbox;
+pub use message::batch::node_batch::NodeBatch;
+pub use message::data::block_data::BlockData;
+pub use message::data::relation_data::RelationData;
+pub use message::fields::Fields;
+pub use message::function::{self, MessageFunction, ReduceFunction};
+pub use message::hetero::cross::{Cross, RelationCall, on};
+pub use message::layer::edge_tensor::EdgeTensor;
+pub use message::layer::message_passing::{ConvInput, MessagePassing};
+pub use message::ops::{GraphMessageOps, MessageOps, OnRelation};
 pub use multi::*;
 pub use relational::*;
 pub use segment::*;
 pub use split_rows::split_rows;
 pub use typed::*;
-pub use view::{DrawKey, DropoutKey, EdgeTypes, Edges, GraphView, Keyed, next_stream, seeded};
+pub use view::GraphView;
+pub use view::draw_key::DrawKey;
+pub use view::dropout_key::DropoutKey;
+pub use view::edge_types::EdgeTypes;
+pub use view::edges::Edges;
+pub use view::keyed::Keyed;
+pub use view::seed_scope::{next_stream, seeded};

@@ -6,15 +6,17 @@ use burn::backend::{Flex, NdArray};
 use burn::tensor::Shape;
 use burn_gnn_plan::{RelationalPlan, Segments, TypedPlan};
 
-use crate::attention::{AttentionGrad, AttentionPlan, GatOptions};
-use crate::dense::epilogue::{Epilogue, EpiloguePlan};
+use crate::attention::GatOptions;
+use crate::attention::call::AttentionGrad;
+use crate::dense::epilogue::Epilogue;
 use crate::edge_softmax::{SoftmaxGrad, SoftmaxPlan};
 use crate::fallback_tests::{compare_operator, graphs, numbers};
 use crate::operator::GnnBackend;
 use crate::relational::RelationalIndex;
-use crate::relational::operator::{Relational, RelationalGrad};
+use crate::relational::call::RelationalGrad;
+use crate::relational::operator::Relational;
 use crate::typed::operator::TypedGrad;
-use crate::{Activation, NormBy};
+use burn_gnn_plan::{Activation, AttentionPlan, EpiloguePlan, NormBy};
 
 fn tensor<B: GnnBackend>(seed: u64, shape: impl Into<Shape>) -> FloatTensor<B> {
     numbers::<B>(seed, &shape.into(), &Device::<B>::default())

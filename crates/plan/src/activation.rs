@@ -1,6 +1,6 @@
 //! Defines activations whose derivative is a function of the result.
 
-use crate::PlanError;
+use crate::error::PlanError;
 
 /// A function of one number that an operator applies to its result before writing it (an epilogue).
 ///

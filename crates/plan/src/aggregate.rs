@@ -6,9 +6,11 @@ use burn::tensor::Shape;
 use burn_gnn_structure::{Attached, Bytes, CountBytes, Derived, Relation};
 use rayon::prelude::*;
 
+use crate::activation::Activation;
 use crate::broadcast::check_width;
+use crate::error::PlanError;
+use crate::gsddmm::Target;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
-use crate::{Activation, PlanError, Target};
 
 /// What `weighted_aggregate` does beside the sum; the default is the plain sum.
 #[derive(Clone, Debug, Default)]

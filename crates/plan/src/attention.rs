@@ -5,8 +5,8 @@ use std::sync::Arc;
 use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
 
-use crate::PlanError;
 use crate::dense::dropout::{DROPOUT_ARGS, DropoutPlan, EdgeDropout};
+use crate::error::PlanError;
 
 /// Settings of `gat_attention`.
 #[derive(Clone, Debug)]
@@ -25,13 +25,31 @@ impl Default for GatOptions {
     }
 }
 
+/// Origin of the scores that a softmax turns into weights of edges.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AttentionScoring {
+    /// Computed from one number per node and head, `leaky_relu(a_src[u] + a_dst[v])` (GAT).
+    Nodes {
+        /// Slope of `leaky_relu` below 0.
+        slope: f64,
+    },
+    /// Given, one number per edge and head.
+    Edges,
+}
+
+impl AttentionScoring {
+    /// Whether scores are computed from operands on nodes.
+    pub fn reads_nodes(self) -> bool {
+        matches!(self, Self::Nodes { .. })
+    }
+}
+
 #[derive(Debug)]
 struct Inner {
     relation: Relation,
     heads: usize,
     dim: usize,
-    /// `None` where scores are given per edge.
-    slope: Option<f64>,
+    scoring: AttentionScoring,
     dropout: Option<DropoutPlan>,
 }
 
@@ -65,7 +83,13 @@ impl AttentionPlan {
                 value: options.slope,
             });
         }
-        Self::new(op, relation, [heads, dim], Some(options.slope), options.dropout.as_ref())
+        Self::new(
+            op,
+            relation,
+            [heads, dim],
+            AttentionScoring::Nodes { slope: options.slope },
+            options.dropout.as_ref(),
+        )
     }
     /// Scores are given per edge.
     ///
@@ -78,13 +102,13 @@ impl AttentionPlan {
         dim: usize,
         dropout: Option<&EdgeDropout>,
     ) -> Result<Self, PlanError> {
-        Self::new(op, relation, [heads, dim], None, dropout)
+        Self::new(op, relation, [heads, dim], AttentionScoring::Edges, dropout)
     }
     fn new(
         op: &'static str,
         relation: &Relation,
         [heads, dim]: [usize; 2],
-        slope: Option<f64>,
+        scoring: AttentionScoring,
         dropout: Option<&EdgeDropout>,
     ) -> Result<Self, PlanError> {
         if heads.checked_mul(dim.max(1)).is_none_or(|n| n > LIMIT) {
@@ -94,7 +118,7 @@ impl AttentionPlan {
             d.plan(op, DROPOUT_ARGS, "one per edge of the relation", relation.num_edges())
         };
         let dropout = dropout.map(plan).transpose()?.flatten();
-        Ok(Self(Arc::new(Inner { relation: relation.clone(), heads, dim, slope, dropout })))
+        Ok(Self(Arc::new(Inner { relation: relation.clone(), heads, dim, scoring, dropout })))
     }
     /// The edges.
     pub fn relation(&self) -> &Relation {
@@ -108,9 +132,9 @@ impl AttentionPlan {
     pub fn dim(&self) -> usize {
         self.0.dim
     }
-    /// Slope of the scores; `None` where scores are given.
-    pub fn slope(&self) -> Option<f64> {
-        self.0.slope
+    /// Origin of the scores.
+    pub fn scoring(&self) -> AttentionScoring {
+        self.0.scoring
     }
     /// Dropout on the weights, "rows" being edges and "columns" heads.
     pub fn dropout(&self) -> Option<&DropoutPlan> {

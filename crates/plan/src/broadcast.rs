@@ -2,7 +2,7 @@
 
 use burn::tensor::Shape;
 
-use crate::PlanError;
+use crate::error::PlanError;
 
 /// How the columns of an output row find their operand entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

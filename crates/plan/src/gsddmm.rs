@@ -5,9 +5,8 @@ use std::sync::Arc;
 use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
 
-use crate::PlanError;
 use crate::broadcast::{BroadcastError, RowMap, broadcast, row_offsets, with_rows};
-use crate::error::check_rows;
+use crate::error::{PlanError, check_rows};
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side};
 
 /// How the result of an edge is made from two operand rows.

@@ -25,7 +25,7 @@ mod typed;
 
 pub use activation::Activation;
 pub use aggregate::{AggregateOptions, AggregatePlan, DegreeScale, DegreesOf};
-pub use attention::{AttentionPlan, GatOptions};
+pub use attention::{AttentionPlan, AttentionScoring, GatOptions};
 pub use broadcast::{
     BroadcastError, Columns, MAX_COLUMNS, RowMap, broadcast, check_width, row_offsets, with_rows,
 };

@@ -2,7 +2,9 @@
 
 use burn::tensor::Shape;
 
-use crate::{PlanError, Segments, SoftmaxPlan};
+use crate::error::PlanError;
+use crate::segments::Segments;
+use crate::softmax::SoftmaxPlan;
 
 const NAME: &str = "segment_logsumexp";
 

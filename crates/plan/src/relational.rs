@@ -6,9 +6,8 @@ use burn::tensor::Shape;
 use burn_gnn_structure::{Attached, Derived, Relation, RelationStack};
 use rayon::prelude::*;
 
-use crate::PlanError;
 use crate::broadcast::check_width;
-use crate::error::{accept, check_below, check_rows, check_types};
+use crate::error::{PlanError, accept, check_below, check_rows, check_types};
 
 /// An integer that numbers edge types: `u8`, `u16` or `u32`.
 pub trait TypeId: Copy + Send + Sync + Into<u32> {}

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use burn_gnn_structure::{Attached, Derived, Relation};
 
-use crate::error::{accept, check_below, check_types};
+use crate::error::{PlanError, accept, check_below, check_types};
+use crate::permutation::Permutation;
+use crate::relational::TypeId;
 use crate::relational::by_type;
-use crate::{Permutation, PlanError, TypeId};
 
 /// Consecutive rows cut into segments, of any length including 0. Cloning costs one reference count.
 ///

@@ -6,9 +6,9 @@ use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
 
 use crate::broadcast::{check_width, with_rows};
-use crate::error::accept;
+use crate::error::{PlanError, accept};
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
-use crate::{PlanError, Segments};
+use crate::segments::Segments;
 
 /// Which endpoint the edges of one softmax share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,7 +3,9 @@
 use burn::tensor::Shape;
 
 use crate::broadcast::check_width;
-use crate::{Permutation, PlanError, Segments, TypeIndex};
+use crate::error::PlanError;
+use crate::permutation::Permutation;
+use crate::segments::{Segments, TypeIndex};
 
 /// Which rows go with which matrix.
 #[derive(Clone, Debug)]

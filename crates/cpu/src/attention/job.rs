@@ -3,7 +3,7 @@
 //! Loops over lanes are written with indices: those are what the compiler turns into vector code.
 #![allow(clippy::needless_range_loop)]
 
-use burn_gnn_plan::{AttentionPlan, DropoutPlan};
+use burn_gnn_plan::{AttentionPlan, AttentionScoring, DropoutPlan};
 
 use crate::math::philox::{LANES, philox_lanes};
 use crate::number::{Acc, Elem, Exp};
@@ -41,11 +41,11 @@ impl<'a, T: Elem> Job<'a, T> {
         first: &'a [T],
         second: Option<&'a [T]>,
     ) -> Self {
-        let scores = match second {
-            Some(a_dst) => {
-                Scores::Gat { a_src: first, a_dst, slope: plan.slope().unwrap_or_default() }
+        let scores = match (plan.scoring(), second) {
+            (AttentionScoring::Nodes { slope }, Some(a_dst)) => {
+                Scores::Gat { a_src: first, a_dst, slope }
             }
-            None => Scores::Edges(first),
+            _ => Scores::Edges(first),
         };
         let shape =
             Shape { num_dst: plan.relation().num_dst(), heads: plan.heads(), dim: plan.dim() };

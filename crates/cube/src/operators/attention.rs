@@ -17,7 +17,7 @@ use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::Relation;
-use burn_gnn_plan::AttentionPlan;
+use burn_gnn_plan::{AttentionPlan, AttentionScoring};
 use cubecl::prelude::*;
 
 use crate::device::check::Call;
@@ -62,7 +62,11 @@ impl AttentionScores {
             (Self::Nodes(a, b), false) => (a, b, ScorePlace::Nodes),
             (Self::Nodes(a, b), true) => (a, b, ScorePlace::NodesReversed),
         };
-        Scores { a, b, slope: plan.slope().unwrap_or(0.0), width: plan.heads(), place }
+        let slope = match plan.scoring() {
+            AttentionScoring::Nodes { slope } => slope,
+            AttentionScoring::Edges => 0.0,
+        };
+        Scores { a, b, slope, width: plan.heads(), place }
     }
 }
 

@@ -1,18 +1,18 @@
 //! Aggregates weighted messages with degree normalisation, bias and activation in one pass (GCN).
 
+mod call;
 mod operator;
 mod reference;
 
-pub(crate) use burn_gnn_plan::AggregatePlan;
-use burn_gnn_plan::Target;
 pub use burn_gnn_plan::{AggregateOptions, DegreeScale, DegreesOf};
+use burn_gnn_plan::{AggregatePlan, Target};
 
 use burn::tensor::{DispatchTensor, Tensor};
 use burn_gnn_graph::Relation;
 
-use crate::OpsError;
 use crate::check::{accept, check_dtype, check_rows, check_same};
 use crate::dense::precision::{enter, enter_if};
+use crate::error::OpsError;
 use crate::operator::{reference as plain, tensor};
 
 const NAME: &str = "weighted_aggregate";

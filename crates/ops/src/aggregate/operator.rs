@@ -6,7 +6,10 @@ use burn_gnn_cpu::aggregate as kernel;
 #[cfg(feature = "cube")]
 use burn_gnn_cube as cube;
 
-use super::{AggregatePlan, reference};
+use burn_gnn_plan::AggregatePlan;
+
+use crate::aggregate::call::{AggregateGrad, AggregateGradInputs};
+use crate::aggregate::reference;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype, floats_or_none};
@@ -66,40 +69,6 @@ impl Operator for AggregatePlan {
     }
 }
 
-/// The gradients that are wanted, from that of the result, the result if there is an activation, `x` if that of the
-/// weights is wanted, and the weights if there are any and that of `x` is.
-#[derive(Clone, Debug)]
-pub(crate) struct AggregateGrad {
-    pub(crate) plan: AggregatePlan,
-    /// Whether that of `x` is wanted.
-    pub(crate) x: bool,
-    /// Of the weights.
-    pub(crate) weight: bool,
-    /// Of the bias.
-    pub(crate) bias: bool,
-}
-
-/// What gradients are computed from.
-pub(super) struct GradInputs<B: GnnBackend> {
-    pub(super) grad: FloatTensor<B>,
-    pub(super) out: Option<FloatTensor<B>>,
-    pub(super) x: Option<FloatTensor<B>>,
-    pub(super) weight: Option<FloatTensor<B>>,
-}
-
-impl AggregateGrad {
-    /// The inputs by name.
-    fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
-        let mut inputs = inputs.read();
-        GradInputs {
-            grad: inputs.float(),
-            out: inputs.float_if(self.plan.keeps_result()),
-            x: inputs.float_if(self.weight),
-            weight: inputs.float_if(self.plan.weighted() && self.x),
-        }
-    }
-}
-
 impl Operator for AggregateGrad {
     const NAME: &'static str = "weighted_aggregate";
 
@@ -112,10 +81,10 @@ impl Operator for AggregateGrad {
         Specs::floats(all.into_iter().flatten().map(|shape| Spec::new(shape, inputs[0].dtype)))
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        reference::gradient::<B>(self, self.given(inputs))
+        reference::gradient::<B>(self, self.read(inputs))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let (plan, GradInputs { grad, out, x, weight }) = (&self.plan, self.given(inputs));
+        let (plan, AggregateGradInputs { grad, out, x, weight }) = (&self.plan, self.read(inputs));
         by_dtype!(grad.dtype(), T => {
             let (grad, out) = (B::floats::<T>(&grad), floats_or_none::<B, T>(out.as_ref()));
             // `x` is free before its gradient is made.
@@ -142,7 +111,7 @@ impl Operator for AggregateGrad {
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
-        let (plan, GradInputs { grad, out, x, weight }) = (&self.plan, self.given(inputs));
+        let (plan, AggregateGradInputs { grad, out, x, weight }) = (&self.plan, self.read(inputs));
         let d_weight = x.map(|x| cube::aggregate_grad_weight(plan, grad.clone(), out.clone(), x));
         let (d_x, d_bias) = if self.x || self.bias {
             cube::aggregate_grad(plan, grad, out, weight, self.x, self.bias)

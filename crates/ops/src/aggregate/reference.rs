@@ -3,9 +3,10 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 
-use super::operator::{AggregateGrad, GradInputs};
-use super::{AggregatePlan, DegreeScale};
+use burn_gnn_plan::{AggregatePlan, DegreeScale};
+
 use crate::activation as act;
+use crate::aggregate::call::{AggregateGrad, AggregateGradInputs};
 use crate::gspmm::{Side, reference as gspmm};
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{constant, narrow, reshape, widen};
@@ -48,7 +49,10 @@ fn before_activation<B: Backend>(
     }
 }
 
-pub(super) fn gradient<B: GnnBackend>(op: &AggregateGrad, given: GradInputs<B>) -> Tensors<B> {
+pub(super) fn gradient<B: GnnBackend>(
+    op: &AggregateGrad,
+    given: AggregateGradInputs<B>,
+) -> Tensors<B> {
     let (plan, dtype) = (&op.plan, given.grad.dtype());
     let h = before_activation::<B>(given.grad, given.out, plan);
     let d_bias = op

@@ -1,13 +1,11 @@
 //! Computes fused attention over in-edges: softmax of scores, dropout and weighted sum in one pass.
 
+pub(crate) mod call;
 mod operator;
 pub(crate) mod reference;
 
-pub(crate) use burn_gnn_plan::AttentionPlan;
 pub use burn_gnn_plan::GatOptions;
-use burn_gnn_plan::{EdgeDropout, Target};
-#[cfg(test)]
-pub(crate) use operator::AttentionGrad;
+use burn_gnn_plan::{AttentionPlan, EdgeDropout, PlanError, Target};
 
 use burn::tensor::{Tensor, activation};
 use burn_gnn_graph::Relation;
@@ -15,9 +13,10 @@ use burn_gnn_graph::Relation;
 use crate::check::{accept, check_dtype, check_same};
 use crate::dense::dropout::try_dropout;
 use crate::dense::precision::enter;
+use crate::error::OpsError;
+use crate::gspmm::named_ops::{copy_e_max, copy_e_sum};
 use crate::operator::{reference as plain, tensor};
 use crate::primitives::index_tensor;
-use crate::{OpsError, PlanError, copy_e_max, copy_e_sum};
 
 const GAT: &str = "gat_attention";
 const EDGES: &str = "attention";

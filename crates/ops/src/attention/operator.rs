@@ -7,8 +7,10 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_cpu::{Elem, attention as kernel};
 #[cfg(feature = "cube")]
 use burn_gnn_cube::{self as cube, AttentionScores};
+use burn_gnn_plan::AttentionPlan;
 
-use super::{AttentionPlan, reference};
+use crate::attention::call::{AttentionGrad, AttentionGradInputs};
+use crate::attention::reference;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
@@ -29,7 +31,7 @@ fn operands<B: GnnBackend>(
     inputs: Tensors<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>, Option<FloatTensor<B>>) {
     let mut inputs = inputs.read();
-    (inputs.float(), inputs.float(), inputs.float_if(plan.slope().is_some()))
+    (inputs.float(), inputs.float(), inputs.float_if(plan.scoring().reads_nodes()))
 }
 
 /// The result and its statistics ([`AttentionPlan::stats_shape`]), from `z` and `a_src`, `a_dst` or given scores.
@@ -82,65 +84,6 @@ impl Operator for AttentionPlan {
     }
 }
 
-/// The gradients that are wanted, from that of the result, the result, its statistics and the inputs.
-#[derive(Clone, Debug)]
-pub(crate) struct AttentionGrad {
-    pub(crate) plan: AttentionPlan,
-    /// Whether that of `z` is wanted.
-    pub(crate) z: bool,
-    /// Of `a_src`, or of the given scores.
-    pub(crate) first: bool,
-    /// Of `a_dst`.
-    pub(crate) second: bool,
-}
-
-/// What the gradient is computed from.
-pub(super) struct GradInputs<B: GnnBackend> {
-    pub(super) grad: FloatTensor<B>,
-    pub(super) out: FloatTensor<B>,
-    pub(super) stats: FloatTensor<B>,
-    pub(super) z: FloatTensor<B>,
-    /// `a_src`, or the given scores.
-    pub(super) first: FloatTensor<B>,
-    /// `a_dst`.
-    pub(super) second: Option<FloatTensor<B>>,
-}
-
-impl AttentionGrad {
-    /// The inputs by name.
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
-        let mut inputs = inputs.read();
-        let mut next = || inputs.float();
-        let (grad, out, stats, z, first) = (next(), next(), next(), next(), next());
-        GradInputs {
-            grad,
-            out,
-            stats,
-            z,
-            first,
-            second: inputs.float_if(self.plan.slope().is_some()),
-        }
-    }
-    /// Shapes of all gradients.
-    pub(super) fn shapes(&self) -> [Vec<usize>; 3] {
-        let (relation, heads) = (self.plan.relation(), self.plan.heads());
-        let first =
-            if self.plan.slope().is_some() { relation.num_src() } else { relation.num_edges() };
-        [
-            vec![relation.num_src(), heads, self.plan.dim()],
-            vec![first, heads],
-            vec![relation.num_dst(), heads],
-        ]
-    }
-    /// Those of three that are wanted.
-    pub(super) fn wanted<T>(&self, all: [T; 3]) -> Vec<T> {
-        all.into_iter()
-            .zip([self.z, self.first, self.second])
-            .filter_map(|(of, wanted)| wanted.then_some(of))
-            .collect()
-    }
-}
-
 impl Operator for AttentionGrad {
     const NAME: &'static str = "attention";
 
@@ -148,10 +91,10 @@ impl Operator for AttentionGrad {
         Specs::floats(self.wanted(self.shapes().map(|shape| Spec::new(shape, inputs[0].dtype))))
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        reference::gradient::<B>(self, self.given(inputs))
+        reference::gradient::<B>(self, self.read(inputs))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let given = self.given(inputs);
+        let given = self.read(inputs);
         by_dtype!(given.grad.dtype(), T => {
             let second = given.second.as_ref().map(B::floats::<T>);
             let slices = kernel::GradInputs::<'_, T> {
@@ -171,7 +114,7 @@ impl Operator for AttentionGrad {
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
-        let GradInputs { grad, out, stats, z, first, second } = self.given(inputs);
+        let AttentionGradInputs { grad, out, stats, z, first, second } = self.read(inputs);
         let wants = cube::AttentionGradMask { z: self.z, first: self.first, second: self.second };
         let kept = cube::AttentionKept { out, stats, z, scores: scores(first, second) };
         let (d_z, d_first, d_second) = cube::attention_grad(&self.plan, grad, kept, wants);

@@ -6,8 +6,9 @@ use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{DType, Shape, Slice};
 
-use super::AttentionPlan;
-use super::operator::{AttentionGrad, GradInputs};
+use burn_gnn_plan::{AttentionPlan, AttentionScoring};
+
+use crate::attention::call::{AttentionGrad, AttentionGradInputs};
 use crate::gspmm::reference::copy;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::operator::{GnnBackend, Tensors};
@@ -52,9 +53,11 @@ fn scores<B: Backend>(
     plan: &AttentionPlan,
 ) -> (FloatTensor<B>, Option<FloatTensor<B>>) {
     let first = widen::<B>(first);
-    let Some(second) = second else { return (first, None) };
+    let (AttentionScoring::Nodes { slope }, Some(second)) = (plan.scoring(), second) else {
+        return (first, None);
+    };
     let sum = B::float_add(endpoints.at_src(first), endpoints.at_dst(widen::<B>(second)));
-    let (scores, slopes) = leaky::<B>(sum, plan.slope().unwrap_or_default());
+    let (scores, slopes) = leaky::<B>(sum, slope);
     (scores, Some(slopes))
 }
 
@@ -127,8 +130,11 @@ fn part_of<B: Backend>(stats: FloatTensor<B>, at: usize, plan: &AttentionPlan) -
     reshape::<B>(part, [dst, heads])
 }
 
-pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) -> Tensors<B> {
-    let GradInputs { grad, out, stats, z, first, second } = given;
+pub(super) fn gradient<B: GnnBackend>(
+    op: &AttentionGrad,
+    given: AttentionGradInputs<B>,
+) -> Tensors<B> {
+    let AttentionGradInputs { grad, out, stats, z, first, second } = given;
     let (plan, dtype, device) = (&op.plan, grad.dtype(), grad.device());
     let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());

@@ -13,9 +13,9 @@ pub(crate) use operator::SoftmaxGrad;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Relation, RelationStack};
 
-use crate::OpsError;
 use crate::check::{accept, check_distinct, check_edges, check_operand};
 use crate::dense::precision::enter;
+use crate::error::OpsError;
 use crate::operator::{reference as plain, tensor};
 
 const NAME: &str = "edge_softmax";

@@ -18,9 +18,9 @@ pub(crate) use operator::GsddmmGrad;
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
 
-use crate::OpsError;
 use crate::check::{accept, check_operands, check_rank};
 use crate::dense::precision::enter_if;
+use crate::error::OpsError;
 use crate::operator::{operands, reference as plain, tensor};
 
 const NAME: &str = "gsddmm";

@@ -5,7 +5,7 @@ use burn::backend::tensor::FloatTensor;
 use burn_gnn_cpu::gsddmm as kernel;
 
 use super::{Gather, GsddmmPlan, SddmmOp, reference};
-use crate::gspmm::operator::GradInputs;
+use crate::gspmm::operator::BinaryGradInputs;
 use crate::gspmm::{Side, gspmm_on};
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
@@ -113,8 +113,8 @@ pub(crate) struct GsddmmGrad {
 
 impl GsddmmGrad {
     /// The inputs by name.
-    fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
-        GradInputs::new(self.plan.op().gradient_reads(self.side), inputs)
+    fn read<B: GnnBackend>(&self, inputs: Tensors<B>) -> BinaryGradInputs<B> {
+        BinaryGradInputs::new(self.plan.op().gradient_reads(self.side), inputs)
     }
 }
 
@@ -125,11 +125,11 @@ impl Operator for GsddmmGrad {
         Specs::one(self.plan.operand_shape(self.side), inputs[0].dtype)
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let GradInputs { grad, lhs, rhs, .. } = self.given(inputs);
+        let BinaryGradInputs { grad, lhs, rhs, .. } = self.read(inputs);
         Tensors::one(reference::gradient::<B>(grad, [lhs, rhs], &self.plan, self.side))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let (Self { plan, side }, given) = (self, self.given(inputs));
+        let (Self { plan, side }, given) = (self, self.read(inputs));
         by_dtype!(given.grad.dtype(), T => {
             let (lhs, rhs) = (
                 floats_or_none::<B, T>(given.lhs.as_ref()),
@@ -145,7 +145,7 @@ impl Operator for GsddmmGrad {
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
-        let GradInputs { grad, lhs, rhs, .. } = self.given(inputs);
+        let BinaryGradInputs { grad, lhs, rhs, .. } = self.read(inputs);
         Tensors::one(burn_gnn_cube::gsddmm_grad(&self.plan, self.side, grad, lhs, rhs))
     }
 }

@@ -144,20 +144,20 @@ impl GspmmGrad {
             .filter_map(|(side, wanted)| wanted.then_some(side))
     }
     /// The inputs by name.
-    fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
-        GradInputs::new(self.reads(), inputs)
+    fn read<B: GnnBackend>(&self, inputs: Tensors<B>) -> BinaryGradInputs<B> {
+        BinaryGradInputs::new(self.reads(), inputs)
     }
 }
 
 /// What a gradient of an operator on two operands is computed from.
-pub(crate) struct GradInputs<B: GnnBackend> {
+pub(crate) struct BinaryGradInputs<B: GnnBackend> {
     pub(crate) grad: FloatTensor<B>,
     pub(crate) lhs: Option<FloatTensor<B>>,
     pub(crate) rhs: Option<FloatTensor<B>>,
     arg: Option<IntTensor<B>>,
 }
 
-impl<B: GnnBackend> GradInputs<B> {
+impl<B: GnnBackend> BinaryGradInputs<B> {
     /// With those of `lhs` and `rhs` that are read.
     pub(crate) fn new(reads: (bool, bool), inputs: Tensors<B>) -> Self {
         let mut inputs = inputs.read();
@@ -178,7 +178,7 @@ impl Operator for GspmmGrad {
         Specs::floats(self.wanted().map(|side| Spec::new(self.plan.operand_shape(side), dtype)))
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let GradInputs { grad, lhs, rhs, arg } = self.given(inputs);
+        let BinaryGradInputs { grad, lhs, rhs, arg } = self.read(inputs);
         let of = |side| {
             reference::gradient::<B>(
                 grad.clone(),
@@ -191,7 +191,7 @@ impl Operator for GspmmGrad {
         self.wanted().map(of).collect()
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let (plan, given) = (&self.plan, self.given(inputs));
+        let (plan, given) = (&self.plan, self.read(inputs));
         #[cfg(test)]
         GRADIENTS.with(|n| n.set(n.get() + self.wanted().count()));
         let arg = given.arg.as_ref().map(B::ints);
@@ -218,7 +218,7 @@ impl Operator for GspmmGrad {
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
-        let GradInputs { grad, lhs, rhs, arg } = self.given(inputs);
+        let BinaryGradInputs { grad, lhs, rhs, arg } = self.read(inputs);
         let of = |of: Side| {
             let (needs_lhs, needs_rhs) = self.plan.op().gradient_reads(of);
             let (lhs, rhs) = (lhs.clone().filter(|_| needs_lhs), rhs.clone().filter(|_| needs_rhs));

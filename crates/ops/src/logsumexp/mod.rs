@@ -8,15 +8,15 @@ use burn::tensor::{DType, FloatDType, Tensor};
 use burn_gnn_cpu::logsumexp as kernel;
 use burn_gnn_plan::{LogSumExpPlan, Segments};
 
-use crate::OpsError;
 use crate::check::{accept, check_operand};
 use crate::dense::precision::enter;
+use crate::error::OpsError;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{
     BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, reference as plain, tensor,
 };
 use crate::primitives::index_tensor;
-use crate::{SegmentReduce, try_segment_reduce};
+use crate::segment::{SegmentReduce, try_segment_reduce};
 
 const NAME: &str = "segment_logsumexp";
 

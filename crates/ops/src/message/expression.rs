@@ -3,26 +3,26 @@
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Column, Relation};
 
-use super::dynamic_rank::{edge_binary, edge_copy, reduce_binary, reduce_copy};
-use crate::OpsError;
 use crate::check::Difference;
+use crate::error::OpsError;
 use crate::gsddmm::{SddmmOp, Target};
 use crate::gspmm::{BinaryOp, Reduce, Side};
+use crate::message::columns::{edge_binary, edge_copy, reduce_binary, reduce_copy};
 
 /// Rows on one endpoint of the edges, or on the edges.
 #[derive(Clone, Debug)]
-pub(super) struct Operand {
-    pub(super) target: Target,
-    pub(super) rows: Column,
+pub(crate) struct Operand {
+    pub(crate) target: Target,
+    pub(crate) rows: Column,
     /// Reducer errors call it.
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 /// A message for every edge of a relation, as a function of operands.
 #[derive(Clone, Debug)]
 // One per call: boxes would save nothing.
 #[allow(clippy::large_enum_variant)]
-pub(super) enum Expression {
+pub(crate) enum Expression {
     /// The operand's row.
     Copy(Operand),
     /// An operator on two operands' rows.
@@ -30,11 +30,11 @@ pub(super) enum Expression {
 }
 
 impl Operand {
-    pub(super) fn of(target: Target, rows: Tensor<2>, name: String) -> Self {
+    pub(crate) fn of(target: Target, rows: Tensor<2>, name: String) -> Self {
         Self { target, rows: Column::new(rows), name }
     }
     /// Refuses an element type or device that is not that of another operand.
-    pub(super) fn check_like(&self, op: &'static str, like: &Self) -> Result<(), OpsError> {
+    pub(crate) fn check_like(&self, op: &'static str, like: &Self) -> Result<(), OpsError> {
         let (x, y) = (&self.rows, &like.rows);
         let difference = Difference::of("element type", y.dtype(), x.dtype())
             .or_else(|| Difference::of("device", y.device(), x.device()));
@@ -69,7 +69,7 @@ impl Expression {
     }
 
     /// One row per edge, in the order of edge ids.
-    pub(super) fn rows(&self, op: &'static str, relation: &Relation) -> Result<Column, OpsError> {
+    pub(crate) fn rows(&self, op: &'static str, relation: &Relation) -> Result<Column, OpsError> {
         self.check(op)?;
         match self {
             Self::Copy(x) => edge_copy(op, relation, x.target, &x.rows),
@@ -81,7 +81,7 @@ impl Expression {
 
     /// One row per destination. A pair that GSpMM has runs as one, without a row per edge. Otherwise messages are made,
     /// by destination where no operand would have to be moved for it, so that they are reduced as they lie.
-    pub(super) fn reduce(
+    pub(crate) fn reduce(
         &self,
         op: &'static str,
         relation: &Relation,

@@ -6,7 +6,10 @@ use burn::tensor::Tensor;
 use burn::tensor::kind::Basic;
 use burn_gnn_graph::{Column, GraphError};
 
-use crate::OpsError;
+use crate::error::OpsError;
+
+/// Name of the frame of messages in errors.
+pub(crate) const MESSAGES: &str = "messages";
 
 /// Named tensors with one row per edge or node of a batch: what a closure returns.
 ///
@@ -45,7 +48,7 @@ impl Fields {
         self.0.keys().map(String::as_str).collect()
     }
     /// Names, sorted, as values of errors.
-    pub(super) fn owned_names(&self) -> Vec<String> {
+    pub(crate) fn owned_names(&self) -> Vec<String> {
         self.0.keys().cloned().collect()
     }
     /// Columns by name.
@@ -53,7 +56,7 @@ impl Fields {
         self.0.iter().map(|(name, column)| (name.as_str(), column))
     }
     /// A field.
-    pub(super) fn column(&self, frame: &str, name: &str) -> Result<&Column, OpsError> {
+    pub(crate) fn column(&self, frame: &str, name: &str) -> Result<&Column, OpsError> {
         let unknown = || GraphError::UnknownColumn {
             frame: frame.to_owned(),
             name: name.to_owned(),
@@ -62,7 +65,7 @@ impl Fields {
         Ok(self.0.get(name).ok_or_else(unknown)?)
     }
     /// Itself if every column has `rows` rows; `what` is how errors call the fields.
-    pub(super) fn checked(
+    pub(crate) fn checked(
         self,
         what: &str,
         why: &'static str,

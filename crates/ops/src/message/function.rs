@@ -17,30 +17,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::Fields;
-use super::batch::{EdgeBatch, NodeBatch};
-use super::reduce::{Reducer, Reducing};
-use crate::OpsError;
+use crate::error::OpsError;
 use crate::gsddmm::{SddmmOp, Target, with_binaries};
 use crate::gspmm::Reduce;
-
-/// A builtin message function: one of [`copy_u`], [`copy_v`], [`copy_e`] and the 30 of two operands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    pub(super) name: &'static str,
-    pub(super) op: SddmmOp,
-    pub(super) lhs: (Target, String),
-    pub(super) rhs: Option<(Target, String)>,
-    pub(super) out: String,
-}
-
-/// A builtin reduce function: [`sum`], [`mean`], [`max`] or [`min`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reduction {
-    pub(super) reduce: Reduce,
-    pub(super) message: String,
-    pub(super) out: String,
-}
+use crate::message::batch::edge_batch::EdgeBatch;
+use crate::message::batch::node_batch::{NodeBatch, NodeFn};
+pub use crate::message::builtin::{Message, Reduction};
+use crate::message::fields::Fields;
 
 macro_rules! copies {
     ($($name:ident, $target:ident, $what:literal;)*) => {$(
@@ -88,11 +71,11 @@ reducers! {
 }
 
 /// A reduce function that is called once for every number of messages that a node has: in it
-/// [`Mailbox::dense`](super::Mailbox::dense) gives `[nodes, messages, ..]`, so any closure can work on it, such as an
+/// [`Mailbox::dense`](crate::Mailbox::dense) gives `[nodes, messages, ..]`, so any closure can work on it, such as an
 /// LSTM over the messages in the order of edge ids.
 ///
 /// Cost: one call of `f` per distinct in-degree, over messages that are made in that order; the order is found on first
-/// use and kept with the relation. A [`Mailbox::reduce`](super::Mailbox::reduce) of messages as they came is made once
+/// use and kept with the relation. A [`Mailbox::reduce`](crate::Mailbox::reduce) of messages as they came is made once
 /// for all degrees and costs what it costs without `by_degree`; what works on dense messages pays one pass more over
 /// them in backward, for any number of degrees.
 pub fn by_degree<F: Fn(&NodeBatch) -> Result<Fields, OpsError>>(f: F) -> ByDegree<F> {
@@ -137,8 +120,31 @@ impl<F: Fn(&EdgeBatch) -> Result<Fields, OpsError>> MessageFunction for F {
     }
 }
 
+/// A reduce function by reference, and what is applied afterwards.
+#[doc(hidden)]
+pub struct Reducing<'a> {
+    pub(crate) how: Reducer<'a>,
+    pub(crate) apply: Vec<NodeFn<'a>>,
+}
+
+pub(crate) enum Reducer<'a> {
+    Builtin(&'a Reduction),
+    Ragged(NodeFn<'a>),
+    ByDegree(NodeFn<'a>),
+}
+
+impl Reducing<'_> {
+    /// The builtin that reduces, if one does.
+    pub(crate) fn builtin(&self) -> Option<&Reduction> {
+        match self.how {
+            Reducer::Builtin(reduction) => Some(reduction),
+            Reducer::Ragged(_) | Reducer::ByDegree(_) => None,
+        }
+    }
+}
+
 /// What makes fields of a destination out of its messages: a [`Reduction`], a closure
-/// `|nodes: &NodeBatch| Ok(Fields::of(..))` over a ragged [`Mailbox`](super::Mailbox), or [`by_degree`] of one.
+/// `|nodes: &NodeBatch| Ok(Fields::of(..))` over a ragged [`Mailbox`](crate::Mailbox), or [`by_degree`] of one.
 ///
 /// A closure sees the nodes that have messages only; the others get 0. It is called also when there are none.
 pub trait ReduceFunction {

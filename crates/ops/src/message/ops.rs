@@ -4,48 +4,20 @@ use std::sync::Arc;
 
 use burn_gnn_graph::{EdgeKey, Frame, Graph, NodeKey, Schema};
 
-use super::across_etypes::update_across_etypes;
-use super::batch::NodeBatch;
-use super::cross_types::{Cross, RelationCall, multi};
-use super::data::{RelationData, apply_nodes};
-use super::reduce::Call;
-use super::{Fields, MessageFunction, ReduceFunction};
-use crate::OpsError;
-
-/// Which nodes or edges a call is about: `..` for all, or ids, each given once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Selection<'a> {
-    /// All of them.
-    All,
-    /// Those of these ids, in this order.
-    Some(&'a [u32]),
-}
-
-impl From<std::ops::RangeFull> for Selection<'_> {
-    fn from(_: std::ops::RangeFull) -> Self {
-        Self::All
-    }
-}
-impl<'a> From<&'a [u32]> for Selection<'a> {
-    fn from(ids: &'a [u32]) -> Self {
-        Self::Some(ids)
-    }
-}
-impl<'a> From<&'a Vec<u32>> for Selection<'a> {
-    fn from(ids: &'a Vec<u32>) -> Self {
-        Self::Some(ids)
-    }
-}
-impl<'a, const N: usize> From<&'a [u32; N]> for Selection<'a> {
-    fn from(ids: &'a [u32; N]) -> Self {
-        Self::Some(ids)
-    }
-}
+use crate::error::OpsError;
+use crate::message::batch::edge_selection::Selection;
+use crate::message::batch::node_batch::NodeBatch;
+use crate::message::data::relation_data::{RelationData, apply_nodes};
+use crate::message::fields::Fields;
+use crate::message::function::{MessageFunction, ReduceFunction};
+use crate::message::hetero::all_etypes::update_across_etypes;
+use crate::message::hetero::cross::{Cross, RelationCall, multi};
+use crate::message::reduce::Call;
 
 /// Work of one edge type's data.
 type Change<'a> = dyn FnMut(&mut RelationData) -> Result<(), OpsError> + 'a;
 
-/// Message passing along one edge type: on a [`Graph`] or block ([`BlockData`](super::BlockData)) of one edge type, on
+/// Message passing along one edge type: on a [`Graph`] or block ([`BlockData`](crate::BlockData)) of one edge type, on
 /// one of several through [`on`](GraphMessageOps::on), on any relation through [`RelationData`].
 ///
 /// A call reads fields of sources (`u`), destinations (`v`) and edges (`e`), and returns a copy in which fields are
@@ -302,22 +274,9 @@ impl<G: GraphMessageOps> MessageOps for OnRelation<'_, G> {
 
 /// Message passing on graphs and blocks of several types.
 ///
-/// A block ([`BlockData`](super::BlockData)) has a frame for the sources and one for the destinations of a node type: a
+/// A block ([`BlockData`](crate::BlockData)) has a frame for the sources and one for the destinations of a node type: a
 /// call reads fields `u` of the first and `v` of the second, and writes to destinations.
-pub trait GraphMessageOps: Clone {
-    /// Node types and edge types.
-    #[doc(hidden)]
-    fn message_schema(&self) -> &Arc<Schema>;
-    /// What calls along an edge type read and write.
-    #[doc(hidden)]
-    fn message_data(&self, etype: usize) -> RelationData;
-    /// Where the fields of destinations of a node type are written.
-    #[doc(hidden)]
-    fn message_nodes(&mut self, ntype: usize) -> Result<&mut Frame, OpsError>;
-    /// Where the fields of edges are written.
-    #[doc(hidden)]
-    fn message_edges(&mut self, etype: usize) -> Result<&mut Frame, OpsError>;
-
+pub trait GraphMessageOps: GraphData {
     /// One edge type, to call [`MessageOps`] on: `g.on("follows")?.update_all(..)`, `g[etype]` of DGL.
     ///
     /// # Errors
@@ -386,25 +345,4 @@ pub trait GraphMessageOps: Clone {
     }
 }
 
-impl GraphMessageOps for Graph {
-    fn message_schema(&self) -> &Arc<Schema> {
-        self.schema()
-    }
-    fn message_data(&self, etype: usize) -> RelationData {
-        let (src, dst) = self.schema().endpoints(etype);
-        RelationData {
-            relation: self.relations()[etype].clone(),
-            src: self.node_frames()[src].clone(),
-            dst: self.node_frames()[dst].clone(),
-            edges: self.edge_frames()[etype].clone(),
-            one_type: src == dst,
-        }
-    }
-    fn message_nodes(&mut self, ntype: usize) -> Result<&mut Frame, OpsError> {
-        let schema = self.schema().clone();
-        Ok(self.nodes_mut(&schema.ntypes()[ntype])?)
-    }
-    fn message_edges(&mut self, etype: usize) -> Result<&mut Frame, OpsError> {
-        Ok(self.edges_mut(etype)?)
-    }
-}
+impl<G: GraphData> GraphMessageOps for G {}

@@ -2,49 +2,28 @@
 
 use burn_gnn_graph::Relation;
 
-use super::batch::{EdgeBatch, MESSAGES, NodeBatch, NodeFn, REDUCE};
-use super::by_degree::by_degree;
-use super::degree_buckets::DegreeBuckets;
-use super::destinations::{ByDegree, Destinations};
-use super::dynamic_rank::{check_float, placed, reduce_copy};
-use super::edge_selection::{EdgeSelection, compose};
-use super::function::{Message, Messages, Reduction};
-use super::{Fields, MessageFunction, ReduceFunction};
-use crate::OpsError;
+use crate::error::OpsError;
 use crate::gspmm::{Reduce, Side};
-
-/// A reduce function by reference, and what is applied afterwards.
-#[doc(hidden)]
-pub struct Reducing<'a> {
-    pub(super) how: Reducer<'a>,
-    pub(super) apply: Vec<NodeFn<'a>>,
-}
-
-pub(super) enum Reducer<'a> {
-    Builtin(&'a Reduction),
-    Ragged(NodeFn<'a>),
-    ByDegree(NodeFn<'a>),
-}
-
-impl Reducing<'_> {
-    /// The builtin that reduces, if one does.
-    pub(super) fn builtin(&self) -> Option<&Reduction> {
-        match self.how {
-            Reducer::Builtin(reduction) => Some(reduction),
-            Reducer::Ragged(_) | Reducer::ByDegree(_) => None,
-        }
-    }
-}
+use crate::message::batch::by_degree::by_degree;
+use crate::message::batch::degree_buckets::DegreeBuckets;
+use crate::message::batch::destinations::{ByDegree, Destinations};
+use crate::message::batch::edge_batch::EdgeBatch;
+use crate::message::batch::edge_selection::{EdgeSelection, compose};
+use crate::message::batch::node_batch::{NodeBatch, REDUCE};
+use crate::message::builtin::{Message, Reduction};
+use crate::message::columns::{check_float, placed, reduce_copy};
+use crate::message::fields::{Fields, MESSAGES};
+use crate::message::function::{MessageFunction, Messages, ReduceFunction, Reducer, Reducing};
 
 /// One call: its name in errors, its message function and its reduce function.
-pub(super) struct Call<'a> {
-    pub(super) op: &'static str,
-    pub(super) message: &'a dyn MessageFunction,
-    pub(super) reducing: Reducing<'a>,
+pub(crate) struct Call<'a> {
+    pub(crate) op: &'static str,
+    pub(crate) message: &'a dyn MessageFunction,
+    pub(crate) reducing: Reducing<'a>,
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         op: &'static str,
         message: &'a dyn MessageFunction,
         reduce: &'a dyn ReduceFunction,
@@ -54,7 +33,7 @@ impl<'a> Call<'a> {
 }
 
 /// The messages of a closure, one row per edge of the selection.
-pub(super) fn messages_of(
+pub(crate) fn messages_of(
     op: &'static str,
     f: &dyn Fn(&EdgeBatch) -> Result<Fields, OpsError>,
     selection: &EdgeSelection,
@@ -72,7 +51,7 @@ fn differ(op: &'static str, reads: &str, made: Vec<String>) -> OpsError {
 }
 
 /// One builtin message, `reduce` given in its place: for reductions over several relations, which change it.
-pub(super) fn receive_builtin(
+pub(crate) fn receive_builtin(
     &Call { op, message, .. }: &Call<'_>,
     selection: &EdgeSelection,
     reduction: &Reduction,
@@ -99,7 +78,7 @@ pub(super) fn receive_builtin(
 }
 
 /// Fields of the destinations of a selection, one row for each; 0 without messages.
-pub(super) fn receive(call: &Call<'_>, selection: &EdgeSelection) -> Result<Fields, OpsError> {
+pub(crate) fn receive(call: &Call<'_>, selection: &EdgeSelection) -> Result<Fields, OpsError> {
     let op = call.op;
     let messages = |selection: &EdgeSelection| match call.message.messages() {
         Messages::Builtin(message) => selection.fields(message),

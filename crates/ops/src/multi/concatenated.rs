@@ -5,8 +5,9 @@ use burn_gnn_graph::RelationStack;
 
 use crate::check::{accept, check_edges, check_list, check_same};
 use crate::dense::precision::{cast, enter};
+use crate::error::OpsError;
 use crate::gspmm::BinaryOp;
-use crate::{OpsError, PlanError};
+use burn_gnn_plan::PlanError;
 
 /// The source rows of a stack: its tables, concatenated, as [`RelationStack::concatenated`] numbers them.
 ///

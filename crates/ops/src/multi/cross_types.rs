@@ -6,8 +6,9 @@ use rayon::prelude::*;
 
 use super::concatenated::Operands;
 use crate::dense::precision::{Precision, cast, with_precision};
+use crate::div_by::div_by;
+use crate::error::OpsError;
 use crate::gspmm::{BinaryOp, Reduce, try_gspmm_operands};
-use crate::{OpsError, div_by};
 
 /// `out[v] = cross over r of (reduce over (u, v, e) in r of op(x[u], w[e]))`.
 pub(super) fn cross<const L: usize, const R: usize, const O: usize>(

@@ -11,8 +11,8 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::RelationStack;
 
 use self::concatenated::Operands;
-use crate::OpsError;
 use crate::check::accept;
+use crate::error::OpsError;
 use crate::gspmm::{BinaryOp, Reduce, try_gspmm_operands};
 
 /// How the results of relations are combined per destination: a [`Reduce`] over relations. Mean divides by the

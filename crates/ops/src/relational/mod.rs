@@ -1,9 +1,10 @@
 //! Computes relational aggregation (R-GCN) over the edges of many relations, each with its weights.
 
+pub(crate) mod call;
 pub(crate) mod operator;
 mod reference;
 
-use burn_gnn_plan::RelationalPlan;
+use burn_gnn_plan::{PlanError, RelationalPlan};
 pub use burn_gnn_plan::{RelationalIndex, TypeId};
 use operator::Relational;
 
@@ -11,8 +12,8 @@ use burn::tensor::{DispatchTensor, Tensor};
 
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape, check_width};
 use crate::dense::precision::{enter, enter_if};
+use crate::error::OpsError;
 use crate::operator::{reference as plain, tensor};
-use crate::{OpsError, PlanError};
 
 const NAME: &str = "relational_aggregate";
 
@@ -185,7 +186,7 @@ fn plan(
             let w: Tensor<3> = if b == 0 || i == 0 || o == 0 {
                 Tensor::zeros([relations, i, o], (&x.device(), x.dtype()))
             } else {
-                crate::matmul_rows(coeff, bases.reshape([b, i * o])).reshape([relations, i, o])
+                matmul_rows(coeff, bases.reshape([b, i * o])).reshape([relations, i, o])
             };
             (vec![i, o], w.into_dispatch())
         }

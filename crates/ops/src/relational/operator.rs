@@ -7,11 +7,12 @@ use burn_gnn_cpu::relational as kernel;
 use burn_gnn_cube as cube;
 use burn_gnn_plan::RelationalPlan;
 
-use super::reference;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
+use crate::relational::call::{RelationalGrad, RelationalGradInputs};
+use crate::relational::reference;
 
 /// `Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r` for every destination, of `x`, the weights and, if `scaled`, the factors
 /// of edges.
@@ -70,42 +71,6 @@ impl Operator for Relational {
     }
 }
 
-/// The gradients that are wanted, of `x`, the weights and the factors of edges; from that of the result and what they
-/// read of `x`, the weights and, if `scaled`, the factors.
-#[derive(Clone, Debug)]
-pub(crate) struct RelationalGrad {
-    pub(crate) plan: RelationalPlan,
-    /// Whether that of `x` is wanted.
-    pub(crate) x: bool,
-    /// Of the weights.
-    pub(crate) weight: bool,
-    /// Of the factors of edges.
-    pub(crate) norm: bool,
-    /// Whether messages have factors.
-    pub(crate) scaled: bool,
-}
-
-/// What gradients are computed from.
-pub(super) struct GradInputs<B: GnnBackend> {
-    pub(super) grad: FloatTensor<B>,
-    pub(super) x: Option<FloatTensor<B>>,
-    pub(super) weight: Option<FloatTensor<B>>,
-    pub(super) norm: Option<FloatTensor<B>>,
-}
-
-impl RelationalGrad {
-    /// The inputs by name.
-    fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
-        let mut inputs = inputs.read();
-        GradInputs {
-            grad: inputs.float(),
-            x: inputs.float_if(self.weight || self.norm),
-            weight: inputs.float_if(self.x || self.norm),
-            norm: inputs.float_if(self.scaled && (self.x || self.weight)),
-        }
-    }
-}
-
 impl Operator for RelationalGrad {
     const NAME: &'static str = "relational_aggregate";
 
@@ -119,10 +84,10 @@ impl Operator for RelationalGrad {
         Specs::floats(wanted.map(|(_, shape)| Spec::new(shape, inputs[0].dtype)))
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        reference::gradient::<B>(self, self.given(inputs))
+        reference::gradient::<B>(self, self.read(inputs))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let (plan, given) = (&self.plan, self.given(inputs));
+        let (plan, given) = (&self.plan, self.read(inputs));
         by_dtype!(given.grad.dtype(), T => {
             let [x, weight, norm] =
                 [&given.x, &given.weight, &given.norm].map(|x| x.as_ref().map(B::floats::<T>));
@@ -150,7 +115,8 @@ impl Operator for RelationalGrad {
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
-        let (GradInputs { grad, x, weight, norm }, plan) = (self.given(inputs), &self.plan);
+        let (RelationalGradInputs { grad, x, weight, norm }, plan) =
+            (self.read(inputs), &self.plan);
         let both = x.clone().zip(weight.clone()).filter(|_| self.norm);
         let d_norm = both.map(|(x, w)| cube::relational_grad_norm(plan, grad.clone(), x, w));
         let d_x = weight

@@ -6,10 +6,11 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice};
 
-use super::operator::{GradInputs, RelationalGrad};
+use burn_gnn_plan::RelationalPlan;
+
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{constant, index, narrow, reshape, widen, zeros};
-use burn_gnn_plan::RelationalPlan;
+use crate::relational::call::{RelationalGrad, RelationalGradInputs};
 
 /// One relation's share of a call.
 struct Part<B: Backend> {
@@ -129,7 +130,10 @@ pub(super) fn forward<B: Backend>(
     })
 }
 
-pub(super) fn gradient<B: GnnBackend>(op: &RelationalGrad, given: GradInputs<B>) -> Tensors<B> {
+pub(super) fn gradient<B: GnnBackend>(
+    op: &RelationalGrad,
+    given: RelationalGradInputs<B>,
+) -> Tensors<B> {
     let (plan, [b, i, o]) = (&op.plan, op.plan.block_shape());
     let (dtype, wide) = (given.grad.dtype(), widen::<B>(given.grad));
     let [x, weight] = [given.x, given.weight].map(|x| x.map(widen::<B>));

@@ -8,9 +8,9 @@ pub use readout::*;
 
 use burn::tensor::Tensor;
 
-use crate::OpsError;
 use crate::check::{accept, check_operand, check_width};
 use crate::dense::precision::enter;
+use crate::error::OpsError;
 use crate::gspmm::{Reduce, Side, gspmm_reference, try_gspmm_copy};
 use crate::operator::{reference as plain, tensor};
 
@@ -82,7 +82,7 @@ pub fn segment_reduce_reference<const D: usize>(
 ) -> Tensor<D> {
     accept(check("segment_reduce", &x, segments));
     let relation = accept(segments.relation());
-    gspmm_reference(relation, crate::BinaryOp::CopyRhs, reduce, x.clone(), x)
+    gspmm_reference(relation, BinaryOp::CopyRhs, reduce, x.clone(), x)
 }
 
 /// Softmax inside each segment, per feature entry: `y[i] = exp(x[i] - m) / Σ exp(x[j] - m)` over the rows `j`

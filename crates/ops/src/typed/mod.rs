@@ -7,9 +7,9 @@ use burn_gnn_plan::TypedPlan;
 
 use burn::tensor::Tensor;
 
-use crate::OpsError;
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape};
 use crate::dense::precision::enter;
+use crate::error::OpsError;
 use crate::operator::{reference as plain, tensor};
 use crate::segment::{Segments, TypeIndex};
 

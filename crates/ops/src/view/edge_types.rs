@@ -4,7 +4,8 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_graph::{EdgeKey, GraphError};
 
-use crate::{Edges, GraphView};
+use crate::view::GraphView;
+use crate::view::edges::Edges;
 
 /// The edges of all types of a graph, block or partition, with weights and features of some: what layers of several
 /// relations take, and a view for models, which hands weights and features to each of their layers.

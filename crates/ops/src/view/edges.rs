@@ -6,9 +6,10 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeKey, EdgeType, GraphError, Relation};
 
-use crate::{
-    Activation, DegreeScale, DegreesOf, DropoutKey, GraphView, RowDropout, bias_activation,
-};
+use crate::dense::epilogue::bias_activation;
+use crate::view::GraphView;
+use crate::view::dropout_key::DropoutKey;
+use burn_gnn_plan::{Activation, DegreeScale, DegreesOf, EdgeDropout, RowDropout};
 
 /// The edges of one type of a graph, block or partition, with what they bring to a layer: what
 /// `conv.forward(&edges, x)` takes.
@@ -204,6 +205,20 @@ impl<'a> Edges<'a> {
             return y;
         }
         bias_activation(y, bias, self.activation, dropout.as_ref())
+    }
+}
+
+impl DropoutKey {
+    /// Dropout of numbers on edges (weights, attention), keyed by original edge ids; `None` where that is nothing. `x`
+    /// tells whether gradients are tracked.
+    pub fn of_edges<const D: usize>(
+        &self,
+        edges: &Edges<'_>,
+        prob: f64,
+        x: &Tensor<D>,
+    ) -> Option<EdgeDropout> {
+        let stream = self.stream(edges.view(), &edges.edge_type().to_string(), prob, x)?;
+        Some(EdgeDropout { prob, stream, ids: edges.original_edge_ids() })
     }
 }
 

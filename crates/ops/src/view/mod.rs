@@ -1,14 +1,11 @@
 //! Defines `GraphView`, the graph, block or partition that a layer runs on.
 
-mod draw_key;
-mod edge_types;
-mod edges;
-mod seed_scope;
-
-pub use draw_key::{DrawKey, Keyed};
-pub use edge_types::EdgeTypes;
-pub use edges::Edges;
-pub use seed_scope::{DropoutKey, next_stream, seeded};
+pub(crate) mod draw_key;
+pub(crate) mod dropout_key;
+pub(crate) mod edge_types;
+pub(crate) mod edges;
+pub(crate) mod keyed;
+pub(crate) mod seed_scope;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +15,11 @@ use burn_gnn_graph::{EdgeKey, Frame, Graph, GraphError, Relation, Schema, of_ety
 use burn_gnn_sampling::Block;
 
 use crate::split_rows::first_rows;
-use crate::{DegreeScale, DegreesOf};
+use crate::view::draw_key::DrawKey;
+use crate::view::edge_types::EdgeTypes;
+use crate::view::edges::Edges;
+use crate::view::keyed::Keyed;
+use burn_gnn_plan::{DegreeScale, DegreesOf};
 
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
 ///

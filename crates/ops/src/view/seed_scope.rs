@@ -1,14 +1,9 @@
-//! Draws initial values and keys of dropout masks from the seed of a scope, or from the generator of the device.
+//! Seeds the draws of layers: initial weights and keys of dropout masks.
 
 use std::cell::Cell;
-use std::sync::Arc;
 
-use burn::module::{Flag, Module, Param};
 use burn::tensor::{DType, Device, Distribution, Tensor};
-use burn_gnn_graph::NodeKey;
-use burn_gnn_graph::internal::OrPanic;
-
-use crate::{DrawKey, EdgeDropout, Edges, GraphView, RowDropout, Stream, dropout};
+use burn_gnn_graph::Stream;
 
 /// The seed of a scope and how many streams were taken from it.
 #[derive(Clone, Copy)]
@@ -114,160 +109,6 @@ fn drawn(device: &Device) -> u64 {
     bits.into_data().iter::<f64>().fold(0u64, |seed, u| (seed << 24) ^ (u * 16_777_216.0) as u64)
 }
 
-/// Dropout of a layer: the key of its masks, next to seed, step, original id and column, and Burn's training flag. The
-/// key is taken when the layer is made, as its initial weights are (see [`seeded`]), so that the masks of two layers
-/// differ and ranks agree on them.
-///
-/// It is a module, as Burn's `Dropout` is: a layer keeps it as a field, **without** `#[module(skip)]`, so that
-/// `freeze`, `freeze_group`, `valid` and `train` reach its flag. The key itself never changes, in clones and loaded
-/// records neither.
-///
-/// Entries are dropped by Burn's rule, where tensors are on an autodiff device and the flag is enabled:
-///
-/// | module | dropout |
-/// | --- | --- |
-/// | made on an autodiff device | yes |
-/// | [`no_grad`](Module::no_grad), [`set_require_grad`](Module::set_require_grad) | yes: gradients alone stop |
-/// | [`freeze`](Module::freeze), or in a frozen group | no |
-/// | [`valid`](Module::valid), or made on a plain device | no |
-///
-/// Masks follow the [draw key](GraphView::draw_key) of the view.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use burn_gnn_graph::Graph;
-/// use burn_gnn_ops::{DropoutKey, GraphView, seeded};
-/// let (g, device) = (Graph::homogeneous(3, vec![0], vec![1])?, Device::flex().autodiff());
-/// let [a, b] = seeded(0, || [(); 2].map(|()| DropoutKey::new(&device)));
-/// let x = Tensor::<2>::ones([3, 16], &device);
-/// let rows = |key: &DropoutKey, step| key.dropout(&g.at_step(1, step), .., 0.5, x.clone()).into_data();
-/// assert_eq!(rows(&a, 0), rows(&a, 0));
-/// assert_ne!(rows(&a, 0), rows(&b, 0));
-/// assert_ne!(rows(&a, 0), rows(&a, 1));
-/// let valid = x.clone().inner();
-/// assert_eq!(a.dropout(&g.at_step(1, 0), .., 0.5, valid.clone()).into_data(), valid.into_data());
-/// // Frozen on the training device.
-/// use burn::module::Module;
-/// assert_eq!(rows(&b.freeze(), 0), x.clone().into_data());
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
-/// ```
-#[derive(Module, Debug)]
-pub struct DropoutKey {
-    #[module(skip)]
-    key: u64,
-    /// Whether the layer trains: disabled by `freeze` and `valid`, enabled again by `unfreeze` and `train`.
-    pub training: Param<Flag>,
-}
-
-impl DropoutKey {
-    /// The next key; `device` is asked where there is no scope.
-    pub fn new(device: &Device) -> Self {
-        Self { key: Self::of(next_stream(device)), training: Param::from_bool(true) }
-    }
-
-    /// The key of one of several places in a layer or model where entries are dropped; it has the flag of this one, as
-    /// it is now.
-    #[must_use]
-    pub fn at(&self, place: usize) -> Self {
-        let key = Self::of(Stream::new(self.key, "place", place as u64));
-        Self { key, training: self.training.clone() }
-    }
-
-    /// Dropout of the features of the input nodes of a type, keyed by original ids; the identity on devices without
-    /// autodiff, in a module that does not [train](Self::training), and for probability 0.
-    ///
-    /// # Panics
-    /// There is no such type.
-    #[track_caller]
-    pub fn dropout(
-        &self,
-        view: &dyn GraphView,
-        ntype: impl NodeKey,
-        prob: f64,
-        x: Tensor<2>,
-    ) -> Tensor<2> {
-        match self.of_inputs(view, ntype, prob, &x) {
-            Some(RowDropout { prob, stream, ids }) => dropout(x, prob, stream, ids),
-            None => x,
-        }
-    }
-
-    /// What [`dropout`](Self::dropout) does to `x`, for an operator that does it on the way; `None` where that is
-    /// nothing.
-    ///
-    /// # Panics
-    /// There is no such type.
-    #[track_caller]
-    pub fn of_inputs(
-        &self,
-        view: &dyn GraphView,
-        ntype: impl NodeKey,
-        prob: f64,
-        x: &Tensor<2>,
-    ) -> Option<RowDropout> {
-        let ntype = view.schema().ntype(ntype).map_err(|e| format!("dropout: {e}")).or_panic();
-        let stream = self.stream(view, &view.schema().ntypes()[ntype], prob, x)?;
-        Some(RowDropout { prob, stream, ids: view.original_ids(ntype) })
-    }
-
-    /// As [`of_inputs`](Self::of_inputs), of the destinations that a layer computes: on a block the first of the input
-    /// nodes.
-    ///
-    /// # Panics
-    /// There is no such type.
-    #[track_caller]
-    pub fn of_outputs(
-        &self,
-        view: &dyn GraphView,
-        ntype: impl NodeKey,
-        prob: f64,
-        x: &Tensor<2>,
-    ) -> Option<RowDropout> {
-        let ntype = view.schema().ntype(ntype).map_err(|e| format!("dropout: {e}")).or_panic();
-        let mut dropout = self.of_inputs(view, ntype, prob, x)?;
-        let rows = view.num_dst(ntype);
-        dropout.ids =
-            dropout.ids.map(|ids| if ids.len() > rows { Arc::from(&ids[..rows]) } else { ids });
-        Some(dropout)
-    }
-
-    /// Dropout of numbers on edges (weights, attention), keyed by original edge ids; `None` where that is nothing. `x`
-    /// tells whether gradients are tracked.
-    pub fn of_edges<const D: usize>(
-        &self,
-        edges: &Edges<'_>,
-        prob: f64,
-        x: &Tensor<D>,
-    ) -> Option<EdgeDropout> {
-        let stream = self.stream(edges.view(), &edges.edge_type().to_string(), prob, x)?;
-        Some(EdgeDropout { prob, stream, ids: edges.original_edge_ids() })
-    }
-
-    fn stream<const D: usize>(
-        &self,
-        view: &dyn GraphView,
-        of: &str,
-        prob: f64,
-        x: &Tensor<D>,
-    ) -> Option<Stream> {
-        if prob <= 0.0 || !x.is_autodiff() || !self.training.is_enabled() {
-            return None;
-        }
-        match view.draw_key() {
-            DrawKey::Step { seed, step } => {
-                Some(Stream::new(seed, &format!("dropout/{:016x}/{of}", self.key), step))
-            }
-            DrawKey::Fresh => Some(next_stream(&x.device())),
-            DrawKey::Never => None,
-        }
-    }
-
-    fn of(stream: Stream) -> u64 {
-        let [low, high] = stream.key();
-        (u64::from(high) << 32) | u64::from(low)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::panic::catch_unwind;
@@ -330,13 +171,5 @@ mod tests {
     fn without_a_scope_the_device_draws() {
         let streams: std::collections::HashSet<Stream> = (0..100).map(|_| next()).collect();
         assert_eq!(streams.len(), 100);
-    }
-
-    #[test]
-    fn keys_differ_by_place() {
-        let key = seeded(1, || DropoutKey::new(&Device::flex()));
-        assert!(key.at(0).key != key.at(1).key && key.at(0).key != key.key);
-        assert_eq!(key.key, seeded(1, || DropoutKey::new(&Device::flex())).key);
-        assert_eq!(key.clone().valid().train().key, key.key);
     }
 }

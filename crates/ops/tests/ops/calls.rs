@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::*;
 
-use crate::half_types::HALVES;
+use crate::numerics::half_types::HALVES;
 use crate::{devices, f64s, numbers, with_rows};
 use burn_gnn_testutil::{
     assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences,

@@ -153,16 +153,16 @@ proptest! {
 #[test]
 fn steps_of_adam() {
     let Some(device) = device() else { return };
-    for decay in crate::adam::DECAYS {
+    for decay in crate::operators::adam::DECAYS {
         for n in [1, 7, 100] {
             let [want, got] = [&Device::flex(), &device]
-                .map(|device| crate::adam::run(device, DType::F32, n, decay));
+                .map(|device| crate::operators::adam::run(device, DType::F32, n, decay));
             for (i, (want, got)) in want.iter().zip(&got).enumerate() {
                 assert_close(&format!("{decay:?}, {i}"), got, want, 1e-6);
             }
         }
     }
-    crate::adam::some_rows(&device, DType::F32);
+    crate::operators::adam::some_rows(&device, DType::F32);
 }
 
 /// No sum depends on the order of threads.
@@ -277,5 +277,5 @@ fn devices_are_not_mixed() {
 #[test]
 fn rows_without_messages_are_positive_zeros() {
     let Some(device) = device() else { return };
-    crate::properties::rows_without_messages("gpu", (&device, DType::F32), false);
+    crate::properties::all_operators::rows_without_messages("gpu", (&device, DType::F32), false);
 }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::PlanError;
-use crate::error::check_below;
+use crate::error::{PlanError, check_below};
 
 /// How parameters are pulled towards 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::PlanError;
-use crate::error::{check_below, check_rows};
+use crate::error::{PlanError, check_below, check_rows};
 
 const NAME: &str = "cross_entropy_rows";
 

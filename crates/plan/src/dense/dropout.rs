@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use burn_gnn_structure::Stream;
 
-use crate::PlanError;
-use crate::error::check_rows;
+use crate::error::{PlanError, check_rows};
 
 /// Dropout as a part of another operator, keyed by original ids: entry `(r, c)` becomes `x / (1 - prob)` if
 /// `stream.uniform(ids[r], c) >= prob`, and 0 otherwise.

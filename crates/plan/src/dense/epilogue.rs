@@ -1,7 +1,8 @@
 //! Plans an epilogue: activation and dropout.
 
 use super::dropout::{DROPOUT_ARGS, DropoutPlan, RowDropout};
-use crate::{Activation, PlanError};
+use crate::activation::Activation;
+use crate::error::PlanError;
 
 const NAME: &str = "bias_activation";
 

@@ -11,8 +11,8 @@ pub use sparse_step::{adam_step_rows, try_adam_step_rows};
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use crate::OpsError;
 use crate::check::{accept, check_dtype, check_same, check_shape};
+use crate::error::OpsError;
 use crate::operator::{Tensors, call};
 
 const NAME: &str = "adam_step";

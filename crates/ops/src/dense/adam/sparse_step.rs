@@ -5,8 +5,8 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 
 use super::{AdamStepped, stepped};
-use crate::OpsError;
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape};
+use crate::error::OpsError;
 use crate::operator::call;
 use burn_gnn_plan::{AdamRows, AdamStep};
 

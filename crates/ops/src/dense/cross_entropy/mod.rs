@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 
-use crate::OpsError;
 use crate::check::{accept, check_dtype};
+use crate::error::OpsError;
 use crate::operator::{reference as plain, tensor};
 
 const NAME: &str = "cross_entropy_rows";

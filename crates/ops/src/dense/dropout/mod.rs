@@ -7,13 +7,14 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::Tensor;
 
 use crate::check::{accept, check_dtype};
+use crate::error::OpsError;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, tensor};
 use crate::primitives::dropout_mask;
-use crate::{OpsError, Stream};
 use burn_gnn_cpu::dense::dropout::dropout_rows;
+use burn_gnn_graph::Stream;
 use burn_gnn_plan::DropoutPlan;
 pub use burn_gnn_plan::{EdgeDropout, KeyedDropout, RowDropout};
 

@@ -1,18 +1,18 @@
 //! Applies epilogues: bias, activation and dropout in one pass.
 
+mod call;
 mod operator;
 pub(crate) mod reference;
 
-pub(crate) use burn_gnn_plan::EpiloguePlan;
+use burn_gnn_plan::{Activation, EpiloguePlan, RowDropout};
 pub(crate) use operator::Epilogue;
 
 use burn::tensor::Tensor;
 
 use crate::check::{accept, check_dtype, check_rows, check_same};
 use crate::dense::precision::{enter, enter_if};
+use crate::error::OpsError;
 use crate::operator::{operands, reference as plain, tensor};
-use crate::{Activation, OpsError};
-use burn_gnn_plan::RowDropout;
 
 const NAME: &str = "bias_activation";
 

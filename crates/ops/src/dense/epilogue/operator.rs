@@ -2,13 +2,16 @@
 //! place, so that an epilogue between two matrix products needs no memory.
 
 use burn::backend::TensorMetadata;
-use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
 use burn_gnn_cpu::dense::epilogue as kernel;
 #[cfg(feature = "cube")]
 use burn_gnn_cube as cube;
 
-use super::{EpiloguePlan, reference};
+use burn_gnn_plan::EpiloguePlan;
+
+use crate::dense::epilogue::call::{EpilogueGrad, EpilogueGradInputs};
+use crate::dense::epilogue::reference;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
@@ -85,33 +88,6 @@ impl Operator for Epilogue {
     }
 }
 
-/// The gradients of `x` and, if it is wanted, of the bias, from that of the result and what [`EpiloguePlan`] keeps: the
-/// result, which entries are open, or nothing.
-#[derive(Clone, Debug)]
-pub(crate) struct EpilogueGrad {
-    pub(crate) plan: EpiloguePlan,
-    pub(crate) bias: bool,
-}
-
-/// What the gradient is computed from.
-pub(super) struct GradInputs<B: GnnBackend> {
-    pub(super) grad: FloatTensor<B>,
-    pub(super) out: Option<FloatTensor<B>>,
-    pub(super) open: Option<IntTensor<B>>,
-}
-
-impl EpilogueGrad {
-    /// The inputs by name.
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
-        let mut inputs = inputs.read();
-        GradInputs {
-            grad: inputs.float(),
-            out: inputs.float_if(self.plan.keeps_output()),
-            open: inputs.int(),
-        }
-    }
-}
-
 impl Operator for EpilogueGrad {
     const NAME: &'static str = "bias_activation";
 
@@ -121,10 +97,10 @@ impl Operator for EpilogueGrad {
         Specs::floats(std::iter::once(inputs[0].clone()).chain(bias))
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        reference::gradient::<B>(self, self.given(inputs))
+        reference::gradient::<B>(self, self.read(inputs))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let GradInputs { mut grad, out, open } = self.given(inputs);
+        let EpilogueGradInputs { mut grad, out, open } = self.read(inputs);
         by_dtype!(grad.dtype(), T => {
             let (out, open) = (out.as_ref().map(B::floats::<T>), open.as_ref().map(B::ints));
             let kept = match (&out, &open) {
@@ -148,7 +124,7 @@ impl Operator for EpilogueGrad {
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
-        let GradInputs { grad, out, open } = self.given(inputs);
+        let EpilogueGradInputs { grad, out, open } = self.read(inputs);
         let kept = match (out, open) {
             (Some(y), _) => cube::EpilogueKept::Output(y),
             (None, Some(open)) => cube::EpilogueKept::Open(open),

@@ -4,9 +4,10 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};
 use burn::tensor::TensorData;
 
-use super::EpiloguePlan;
-use super::operator::{EpilogueGrad, GradInputs};
+use burn_gnn_plan::EpiloguePlan;
+
 use crate::activation;
+use crate::dense::epilogue::call::{EpilogueGrad, EpilogueGradInputs};
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{bools, narrow, reshape, widen};
 
@@ -47,7 +48,7 @@ pub(super) fn forward<B: Backend>(
 
 pub(super) fn gradient<B: GnnBackend>(
     EpilogueGrad { plan, bias }: &EpilogueGrad,
-    given: GradInputs<B>,
+    given: EpilogueGradInputs<B>,
 ) -> Tensors<B> {
     let (dtype, [_, columns]) = (given.grad.dtype(), plan.shape());
     let mut d = dropped::<B>(widen::<B>(given.grad), plan);

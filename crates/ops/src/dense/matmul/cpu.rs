@@ -7,7 +7,7 @@ use burn_gnn_cpu::Real;
 use burn_gnn_cpu::dense::matmul::{self as kernel, Transposed};
 use half::{bf16, f16};
 
-use super::operator::{Product, ProductOnto};
+use crate::dense::matmul::call::{Product, ProductOnto};
 use crate::operator::cpu::{Float, Host};
 use crate::operator::{Operator, Tensors};
 

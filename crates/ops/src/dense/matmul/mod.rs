@@ -1,19 +1,18 @@
 //! Multiplies node features with a weight matrix.
 
+pub(crate) mod call;
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
 mod operator;
 
-pub(crate) use operator::Product;
-use operator::ProductOnto;
-
 use burn::tensor::Tensor;
 use burn_gnn_graph::row_index;
 
-use crate::OpsError;
 use crate::check::{accept, check_rows, check_same, check_shape};
+use crate::dense::matmul::call::{Product, ProductOnto};
 use crate::dense::precision::enter;
+use crate::error::OpsError;
 use crate::operator::tensor;
 
 const NAME: &str = "matmul_rows";

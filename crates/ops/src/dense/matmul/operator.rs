@@ -5,21 +5,14 @@ use burn::backend::tensor::FloatTensor;
 use burn_cubecl::CubeBackend;
 use burn_gnn_cpu::dense::matmul::Transposed;
 
-use super::cpu;
+use crate::dense::matmul::call::{Product, ProductOnto};
+use crate::dense::matmul::cpu;
 #[cfg(feature = "cube")]
-use super::cube;
+use crate::dense::matmul::cube;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::Host;
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Tensors, run_on};
-
-/// `l · r`, of operands that may be stored transposed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Product(pub(crate) Transposed);
-
-/// `sum + x · w`, of `x`, `w` and `sum`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ProductOnto;
 
 /// The gradients of `x` and `w`. The operand that is given up first is `x`: for hidden rows this is the moment at which
 /// a training step holds most, and the gradient of `x` has its size.

@@ -9,7 +9,7 @@ use burn::tensor::{DType, FloatDType, Tensor};
 
 use operator::Cast;
 
-use crate::OpsError;
+use crate::error::OpsError;
 use crate::operator::tensor;
 
 /// What message-passing operators do with their float inputs; see [`with_precision`].

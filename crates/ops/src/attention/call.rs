@@ -1,0 +1,68 @@
+//! Describes the gradient of attention: which gradients are computed, and from which tensors.
+
+use burn::backend::tensor::FloatTensor;
+use burn_gnn_plan::AttentionPlan;
+
+use crate::operator::{GnnBackend, Tensors};
+
+/// The gradients that are wanted, from that of the result, the result, its statistics and the inputs.
+#[derive(Clone, Debug)]
+pub(crate) struct AttentionGrad {
+    pub(crate) plan: AttentionPlan,
+    /// Whether that of `z` is wanted.
+    pub(crate) z: bool,
+    /// Of `a_src`, or of the given scores.
+    pub(crate) first: bool,
+    /// Of `a_dst`.
+    pub(crate) second: bool,
+}
+
+/// What the gradient is computed from.
+pub(crate) struct AttentionGradInputs<B: GnnBackend> {
+    pub(crate) grad: FloatTensor<B>,
+    pub(crate) out: FloatTensor<B>,
+    pub(crate) stats: FloatTensor<B>,
+    pub(crate) z: FloatTensor<B>,
+    /// `a_src`, or the given scores.
+    pub(crate) first: FloatTensor<B>,
+    /// `a_dst`.
+    pub(crate) second: Option<FloatTensor<B>>,
+}
+
+impl AttentionGrad {
+    /// The inputs by name.
+    pub(crate) fn read<B: GnnBackend>(&self, inputs: Tensors<B>) -> AttentionGradInputs<B> {
+        let mut inputs = inputs.read();
+        let mut next = || inputs.float();
+        let (grad, out, stats, z, first) = (next(), next(), next(), next(), next());
+        AttentionGradInputs {
+            grad,
+            out,
+            stats,
+            z,
+            first,
+            second: inputs.float_if(self.plan.scoring().reads_nodes()),
+        }
+    }
+    /// Shapes of all gradients.
+    pub(crate) fn shapes(&self) -> [Vec<usize>; 3] {
+        let (relation, heads) = (self.plan.relation(), self.plan.heads());
+        let first = if self.plan.scoring().reads_nodes() {
+            relation.num_src()
+        } else {
+            relation.num_edges()
+        };
+        [
+            vec![relation.num_src(), heads, self.plan.dim()],
+            vec![first, heads],
+            vec![relation.num_dst(), heads],
+        ]
+    }
+    /// Those of three that are wanted.
+    pub(crate) fn wanted<T>(&self, all: [T; 3]) -> Vec<T> {
+        all.into_iter()
+            .zip([self.z, self.first, self.second])
+            .filter_map(|(of, wanted)| wanted.then_some(of))
+            .collect()
+    }
+}

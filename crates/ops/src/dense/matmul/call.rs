@@ -1,0 +1,11 @@
+//! Describes products with weights.
+
+use burn_gnn_cpu::dense::matmul::Transposed;
+
+/// `l · r`, of operands that may be stored transposed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Product(pub(crate) Transposed);
+
+/// `sum + x · w`, of `x`, `w` and `sum`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProductOnto;

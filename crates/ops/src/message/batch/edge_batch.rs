@@ -1,0 +1,83 @@
+//! Holds the edges that a user-defined message function takes (DGL's `EdgeBatch`).
+
+use burn::tensor::Tensor;
+use burn::tensor::kind::Basic;
+use burn_gnn_graph::Relation;
+
+use crate::error::OpsError;
+use crate::gsddmm::Target;
+use crate::message::batch::edge_selection::EdgeSelection;
+use crate::message::columns::{picked_ids, spread, typed};
+
+/// Some edges, with the features of their endpoints and their own, for a message function or `apply_edges`.
+///
+/// Rows of every tensor are the edges of the batch, in one order: by destination and then by edge id for a message
+/// function (destinations by their number of messages where the reduce function works
+/// [`by_degree`](crate::function::by_degree)), in the order asked for in `apply_edges`. [`ids`](Self::ids) are the ids
+/// of these edges.
+#[derive(Clone, Debug)]
+pub struct EdgeBatch {
+    selection: EdgeSelection,
+}
+
+impl EdgeBatch {
+    pub(crate) fn new(selection: EdgeSelection) -> Self {
+        Self { selection }
+    }
+    /// Number of edges.
+    pub fn len(&self) -> usize {
+        self.selection.relation.num_edges()
+    }
+    /// Whether there are no edges.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Id of every edge.
+    pub fn ids(&self) -> Vec<u32> {
+        picked_ids(self.len(), self.selection.eids.as_ref())
+    }
+    /// The edges of the batch, numbered by its rows: for operators such as [`edge_softmax`](crate::edge_softmax).
+    /// Its destinations are those that the call is about, not all nodes of the type.
+    pub fn relation(&self) -> &Relation {
+        &self.selection.relation
+    }
+    /// A float field of every edge's source, `[edges, ..]`.
+    ///
+    /// # Errors
+    /// No such field, or another rank or kind.
+    pub fn src<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
+        self.endpoints(Target::Src, field)
+    }
+    /// A float field of every edge's destination, `[edges, ..]`.
+    ///
+    /// # Errors
+    /// As [`src`](Self::src).
+    pub fn dst<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
+        self.endpoints(Target::Dst, field)
+    }
+    /// A float field of the edges, `[edges, ..]`.
+    ///
+    /// # Errors
+    /// As [`src`](Self::src).
+    pub fn data<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
+        self.endpoints(Target::Edge, field)
+    }
+    /// A field of kind `K` of sources, destinations or edges: [`src`](Self::src), [`dst`](Self::dst) and
+    /// [`data`](Self::data) for integers and booleans.
+    ///
+    /// # Errors
+    /// As [`src`](Self::src).
+    pub fn endpoints<const D: usize, K: Basic>(
+        &self,
+        target: Target,
+        field: &str,
+    ) -> Result<Tensor<D, K>, OpsError> {
+        let frame = self.selection.frame(target);
+        frame.get_as::<D, K>(field)?;
+        typed(
+            frame.label(),
+            field,
+            spread(&self.selection.relation, target, &self.selection.column(target, field)?),
+        )
+    }
+}

@@ -1,0 +1,22 @@
+//! Describes builtin message and reduce functions by the fields that they read and write.
+
+use crate::gsddmm::{SddmmOp, Target};
+use crate::gspmm::Reduce;
+
+/// A builtin message function: one of [`copy_u`], [`copy_v`], [`copy_e`] and the 30 of two operands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub(crate) name: &'static str,
+    pub(crate) op: SddmmOp,
+    pub(crate) lhs: (Target, String),
+    pub(crate) rhs: Option<(Target, String)>,
+    pub(crate) out: String,
+}
+
+/// A builtin reduce function: [`sum`], [`mean`], [`max`] or [`min`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    pub(crate) reduce: Reduce,
+    pub(crate) message: String,
+    pub(crate) out: String,
+}

@@ -1,0 +1,4 @@
+//! Passes messages over several edge types.
+
+pub(crate) mod all_etypes;
+pub(crate) mod cross;
