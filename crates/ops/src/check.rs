@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use burn::tensor::{DType, Tensor};
 use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_plan::{PlanError, Target};
+
 pub(crate) use burn_gnn_plan::{accept, check_rows, check_shape, check_width};
 
 use crate::error::OpsError;

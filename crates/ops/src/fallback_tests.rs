@@ -6,12 +6,12 @@ use std::task::{Context, Poll, Waker};
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, Flex, NdArray, TensorMetadata};
 use burn::tensor::{DType, Shape, TensorData};
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Relation, Stream};
+use burn_gnn_plan::{BinaryOp, GspmmPlan, Reduce, Side};
 use burn_gnn_testutil::graphs::{relation, small};
 
-use crate::Stream;
 use crate::dense::dropout::KeyedDropout;
-use crate::gspmm::{BinaryOp, Gspmm, GspmmGrad, GspmmPlan, Reduce, Side};
+use crate::gspmm::operator::{Gspmm, GspmmGrad};
 use crate::operator::{GnnBackend, Operator, Tensors};
 
 /// Numbers in ±[0.5, 1.5).

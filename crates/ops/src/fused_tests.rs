@@ -9,7 +9,8 @@ use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Autodiff, Flex, NdArray};
 use burn::tensor::{Shape, TensorData};
 use burn_gnn_cpu::dense::matmul::Transposed;
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Relation, Stream};
+use burn_gnn_plan::{Activation, AttentionPlan, EpiloguePlan};
 
 use crate::attention::GatOptions;
 use crate::attention::call::AttentionGrad;
@@ -19,8 +20,6 @@ use crate::dense::epilogue::Epilogue;
 use crate::dense::matmul::call::Product;
 use crate::fallback_tests::{compare_operator, numbers};
 use crate::operator::GnnBackend;
-use burn_gnn_graph::Stream;
-use burn_gnn_plan::{Activation, AttentionPlan, EpiloguePlan};
 
 fn dropout(prob: Option<f64>, rows: usize) -> Option<KeyedDropout> {
     let ids: Arc<[u64]> = (0..rows as u64).map(|r| 5000 - r).collect();

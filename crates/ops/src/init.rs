@@ -1,9 +1,8 @@
 //! Draws initial values keyed by original ids: the same for a node on any rank.
 
 use burn::tensor::{DType, TensorData};
-use rayon::prelude::*;
-
 use burn_gnn_graph::Stream;
+use rayon::prelude::*;
 
 fn rows_of(
     ids: Option<&[u64]>,

@@ -4,19 +4,21 @@
 use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Flex, NdArray};
 use burn::tensor::Shape;
-use burn_gnn_plan::{RelationalPlan, Segments, TypedPlan};
+use burn_gnn_plan::{
+    Activation, AttentionPlan, EpiloguePlan, NormBy, RelationalPlan, Segments, SoftmaxPlan,
+    TypedPlan,
+};
 
 use crate::attention::GatOptions;
 use crate::attention::call::AttentionGrad;
 use crate::dense::epilogue::Epilogue;
-use crate::edge_softmax::{SoftmaxGrad, SoftmaxPlan};
+use crate::edge_softmax::operator::SoftmaxGrad;
 use crate::fallback_tests::{compare_operator, graphs, numbers};
 use crate::operator::GnnBackend;
 use crate::relational::RelationalIndex;
 use crate::relational::call::RelationalGrad;
 use crate::relational::operator::Relational;
 use crate::typed::operator::TypedGrad;
-use burn_gnn_plan::{Activation, AttentionPlan, EpiloguePlan, NormBy};
 
 fn tensor<B: GnnBackend>(seed: u64, shape: impl Into<Shape>) -> FloatTensor<B> {
     numbers::<B>(seed, &shape.into(), &Device::<B>::default())

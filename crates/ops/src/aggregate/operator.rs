@@ -5,7 +5,6 @@ use burn::backend::tensor::FloatTensor;
 use burn_gnn_cpu::aggregate as kernel;
 #[cfg(feature = "cube")]
 use burn_gnn_cube as cube;
-
 use burn_gnn_plan::AggregatePlan;
 
 use crate::aggregate::call::{AggregateGrad, AggregateGradInputs};

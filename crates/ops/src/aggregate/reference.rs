@@ -2,12 +2,11 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
-
-use burn_gnn_plan::{AggregatePlan, DegreeScale};
+use burn_gnn_plan::{AggregatePlan, DegreeScale, Side};
 
 use crate::activation as act;
 use crate::aggregate::call::{AggregateGrad, AggregateGradInputs};
-use crate::gspmm::{Side, reference as gspmm};
+use crate::gspmm::reference as gspmm;
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{constant, narrow, reshape, widen};
 

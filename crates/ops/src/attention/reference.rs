@@ -5,12 +5,10 @@
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{DType, Shape, Slice};
-
-use burn_gnn_plan::{AttentionPlan, AttentionScoring};
+use burn_gnn_plan::{AttentionPlan, AttentionScoring, BinaryOp, GspmmPlan, Reduce};
 
 use crate::attention::call::{AttentionGrad, AttentionGradInputs};
 use crate::gspmm::reference::copy;
-use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{bools, dropout_mask, index, narrow, replace, reshape, sum_rows, widen};
 

@@ -1,14 +1,12 @@
 //! Computes softmax over the edges of a node.
 
-mod operator;
+pub(crate) mod operator;
 pub(crate) mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod segment_tests;
 
 pub use burn_gnn_plan::NormBy;
-pub(crate) use burn_gnn_plan::SoftmaxPlan;
-#[cfg(test)]
-pub(crate) use operator::SoftmaxGrad;
+use burn_gnn_plan::SoftmaxPlan;
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Relation, RelationStack};

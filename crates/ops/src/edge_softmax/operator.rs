@@ -3,8 +3,9 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn_gnn_cpu::softmax as kernel;
+use burn_gnn_plan::SoftmaxPlan;
 
-use super::{SoftmaxPlan, reference};
+use crate::edge_softmax::reference;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};

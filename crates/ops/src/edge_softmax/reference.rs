@@ -2,8 +2,8 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
+use burn_gnn_plan::SoftmaxPlan;
 
-use super::SoftmaxPlan;
 use crate::gspmm::reference::copy;
 use crate::primitives::{index, narrow, replace, sum_rows, widen};
 

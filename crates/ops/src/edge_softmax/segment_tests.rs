@@ -3,10 +3,8 @@
 #![allow(deprecated)]
 
 use burn::backend::{Flex, NdArray};
+use burn_gnn_plan::{Segments, SoftmaxPlan};
 
-use burn_gnn_plan::Segments;
-
-use super::SoftmaxPlan;
 use crate::operator::Operator;
 use crate::operator::cpu::Host;
 

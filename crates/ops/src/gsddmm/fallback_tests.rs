@@ -4,11 +4,12 @@
 use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Flex, NdArray};
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::{Gather, GsddmmPlan, NormBy, SddmmOp, Side, SoftmaxPlan, Target};
 
-use super::{Gather, GsddmmGrad, GsddmmPlan, SddmmOp, Target};
-use crate::edge_softmax::{NormBy, SoftmaxGrad, SoftmaxPlan};
+use crate::edge_softmax::operator::SoftmaxGrad;
 use crate::fallback_tests::{assert_near, compare_operator, graphs, numbers};
-use crate::gspmm::{Side, gspmm_on};
+use crate::gsddmm::operator::GsddmmGrad;
+use crate::gspmm::operator::gspmm_on;
 use crate::operator::{GnnBackend, Operator};
 
 const KINDS: [(&[usize], &[usize]); 13] = [

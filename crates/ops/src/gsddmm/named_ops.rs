@@ -2,9 +2,10 @@
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::{SddmmOp, Target};
 
-use super::named::with_binaries;
-use super::{SddmmOp, Target, gsddmm, gsddmm_copy};
+use crate::gsddmm::general::{gsddmm, gsddmm_copy};
+use crate::gsddmm::named::with_binaries;
 
 macro_rules! copies {
     ($($name:ident, $target:ident, $formula:literal, $shape:literal;)*) => {$(

@@ -3,10 +3,10 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn_gnn_cpu::gsddmm as kernel;
+use burn_gnn_plan::{Gather, GsddmmPlan, SddmmOp, Side};
 
-use super::{Gather, GsddmmPlan, SddmmOp, reference};
-use crate::gspmm::operator::BinaryGradInputs;
-use crate::gspmm::{Side, gspmm_on};
+use crate::gsddmm::reference;
+use crate::gspmm::operator::{BinaryGradInputs, gspmm_on};
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype, floats_or_none};

@@ -4,10 +4,8 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
-use burn_gnn_plan::with_rows;
+use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target, with_rows};
 
-use super::{GsddmmPlan, SddmmOp, Target};
-use crate::gspmm::Side;
 use crate::primitives::{EdgeOperand, edge_op, edge_op_gradient, narrow, widen, zeros};
 
 fn operand(plan: &GsddmmPlan, side: Side) -> EdgeOperand<'_> {

@@ -2,8 +2,9 @@
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::{BinaryOp, Reduce, Side};
 
-use super::{BinaryOp, Reduce, Side, gspmm, gspmm_copy};
+use crate::gspmm::general::{gspmm, gspmm_copy};
 
 macro_rules! copies {
     ($($name:ident, $side:ident, $reduce:ident, $formula:literal, $shape:literal;)*) => {$(

@@ -4,8 +4,9 @@ use burn::backend::TensorMetadata;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{DType, Shape};
 use burn_gnn_cpu::gspmm as kernel;
+use burn_gnn_plan::{BinaryOp, GspmmPlan, Side};
 
-use super::{BinaryOp, GspmmPlan, Side, reference};
+use crate::gspmm::reference;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Float, Host, by_dtype, floats_or_none};

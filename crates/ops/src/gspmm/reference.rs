@@ -6,9 +6,8 @@
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{DType, TensorData};
-use burn_gnn_plan::with_rows;
+use burn_gnn_plan::{BinaryOp, GspmmPlan, Reduce, Side, with_rows};
 
-use super::{BinaryOp, GspmmPlan, Reduce, Side};
 use crate::primitives::{
     EdgeOperand, bools, constant, edge_op, edge_op_gradient, index, narrow, sum_rows, widen, zeros,
 };

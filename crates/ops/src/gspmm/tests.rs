@@ -6,10 +6,11 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::{DType, TensorData};
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::{BinaryOp, GspmmPlan, Reduce};
 
-use super::operator::GRADIENTS;
-use super::{BinaryOp, Gspmm, GspmmGrad, GspmmPlan, NAME, Reduce};
 use crate::check::check_dtype;
+use crate::gspmm::general::NAME;
+use crate::gspmm::operator::{GRADIENTS, Gspmm, GspmmGrad};
 use crate::operator::GnnBackend;
 
 type Ad = Autodiff<Flex, NoCheckpointing>;

@@ -16,7 +16,7 @@ use crate::operator::{
     BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, reference as plain, tensor,
 };
 use crate::primitives::index_tensor;
-use crate::segment::{SegmentReduce, try_segment_reduce};
+use crate::segment::reduce::{SegmentReduce, try_segment_reduce};
 
 const NAME: &str = "segment_logsumexp";
 

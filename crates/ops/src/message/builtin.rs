@@ -1,7 +1,6 @@
 //! Describes builtin message and reduce functions by the fields that they read and write.
 
-use crate::gsddmm::{SddmmOp, Target};
-use crate::gspmm::Reduce;
+use burn_gnn_plan::{Reduce, SddmmOp, Target};
 
 /// A builtin message function: one of [`copy_u`], [`copy_v`], [`copy_e`] and the 30 of two operands.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DispatchTensor, Float, Int, Tensor};
 use burn_gnn_graph::{Column, ColumnKind, Frame, GraphError, Relation};
-
-use burn_gnn_plan::{BroadcastError, PlanError};
+use burn_gnn_plan::{
+    BinaryOp, BroadcastError, GsddmmPlan, GspmmPlan, PlanError, Reduce, SddmmOp, Side, Target,
+};
 
 use crate::dense::precision::enter;
 use crate::error::OpsError;
-use crate::gsddmm::{GsddmmPlan, SddmmOp, Target};
-use crate::gspmm::{BinaryOp, Gspmm, GspmmPlan, Reduce, Side};
+use crate::gspmm::operator::Gspmm;
 use crate::operator::{Operator, call};
 use crate::split_rows::split_rows;
 

@@ -2,11 +2,10 @@
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Column, Relation};
+use burn_gnn_plan::{BinaryOp, Reduce, SddmmOp, Side, Target};
 
 use crate::check::Difference;
 use crate::error::OpsError;
-use crate::gsddmm::{SddmmOp, Target};
-use crate::gspmm::{BinaryOp, Reduce, Side};
 use crate::message::columns::{edge_binary, edge_copy, reduce_binary, reduce_copy};
 
 /// Rows on one endpoint of the edges, or on the edges.

@@ -17,11 +17,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use burn_gnn_plan::{Reduce, SddmmOp, Target};
+
 use crate::error::OpsError;
-use crate::gsddmm::{SddmmOp, Target, with_binaries};
-use crate::gspmm::Reduce;
+use crate::gsddmm::named::with_binaries;
 use crate::message::batch::edge_batch::EdgeBatch;
 use crate::message::batch::node_batch::{NodeBatch, NodeFn};
+
 pub use crate::message::builtin::{Message, Reduction};
 use crate::message::fields::Fields;
 

@@ -1,9 +1,9 @@
 //! Reduces messages to one row per destination.
 
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::{Reduce, Side};
 
 use crate::error::OpsError;
-use crate::gspmm::{Reduce, Side};
 use crate::message::batch::by_degree::by_degree;
 use crate::message::batch::degree_buckets::DegreeBuckets;
 use crate::message::batch::destinations::{ByDegree, Destinations};

@@ -2,12 +2,11 @@
 
 use burn::tensor::{DType, FloatDType, Tensor};
 use burn_gnn_graph::RelationStack;
+use burn_gnn_plan::{BinaryOp, PlanError};
 
 use crate::check::{accept, check_edges, check_list, check_same};
 use crate::dense::precision::{cast, enter};
 use crate::error::OpsError;
-use crate::gspmm::BinaryOp;
-use burn_gnn_plan::PlanError;
 
 /// The source rows of a stack: its tables, concatenated, as [`RelationStack::concatenated`] numbers them.
 ///

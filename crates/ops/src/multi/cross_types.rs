@@ -2,13 +2,14 @@
 
 use burn::tensor::{Bool, DType, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::RelationStack;
+use burn_gnn_plan::{BinaryOp, Reduce};
 use rayon::prelude::*;
 
 use super::concatenated::Operands;
 use crate::dense::precision::{Precision, cast, with_precision};
 use crate::div_by::div_by;
 use crate::error::OpsError;
-use crate::gspmm::{BinaryOp, Reduce, try_gspmm_operands};
+use crate::gspmm::general::try_gspmm_operands;
 
 /// `out[v] = cross over r of (reduce over (u, v, e) in r of op(x[u], w[e]))`.
 pub(super) fn cross<const L: usize, const R: usize, const O: usize>(

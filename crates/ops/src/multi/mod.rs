@@ -13,7 +13,8 @@ use burn_gnn_graph::RelationStack;
 use self::concatenated::Operands;
 use crate::check::accept;
 use crate::error::OpsError;
-use crate::gspmm::{BinaryOp, Reduce, try_gspmm_operands};
+use crate::gspmm::general::try_gspmm_operands;
+use burn_gnn_plan::{BinaryOp, Reduce};
 
 /// How the results of relations are combined per destination: a [`Reduce`] over relations. Mean divides by the
 /// number of relations, those without messages included.

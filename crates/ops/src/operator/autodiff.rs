@@ -11,7 +11,8 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::{FloatTensor, IntTensor};
 
-use super::{BackwardCall, GnnBackend, Gradient, Operator, SavedForBackward, Tensors};
+use crate::operator::definition::{BackwardCall, GnnBackend, Gradient, Operator, SavedForBackward};
+use crate::operator::tensors::Tensors;
 
 /// A call without its type, so that what autodiff does with it is compiled once for a backend and not for every
 /// operator.

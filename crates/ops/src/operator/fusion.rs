@@ -3,7 +3,8 @@
 use burn::backend::fusion::custom::{CustomOpIr, OperationFn, OperationIr, StreamId, TensorIr};
 use burn::backend::fusion::{Fusion, FusionBackend};
 
-use super::{GnnBackend, Operator, Spec, Tensors};
+use crate::operator::definition::{GnnBackend, Operator, Spec};
+use crate::operator::tensors::Tensors;
 
 impl<B: FusionBackend + GnnBackend> GnnBackend for Fusion<B> {
     fn run<O: Operator>(inputs: Tensors<Self>, op: O) -> Tensors<Self> {

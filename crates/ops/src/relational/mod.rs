@@ -5,6 +5,7 @@ pub(crate) mod operator;
 mod reference;
 
 use burn_gnn_plan::{PlanError, RelationalPlan};
+
 pub use burn_gnn_plan::{RelationalIndex, TypeId};
 use operator::Relational;
 

@@ -5,7 +5,6 @@
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice};
-
 use burn_gnn_plan::RelationalPlan;
 
 use crate::operator::{GnnBackend, Tensors};

@@ -2,10 +2,11 @@
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Batch, EdgeKey, NodeKey};
+use burn_gnn_plan::Segments;
 
-use super::{SegmentReduce, Segments, try_segment_reduce};
 use crate::check::accept;
 use crate::error::OpsError;
+use crate::segment::reduce::{SegmentReduce, try_segment_reduce};
 
 /// One row per graph of a batch, `out[k] = reduce of x[v] over the nodes v of graph k`: the sum, mean, maximum or
 /// minimum of the features of a node type (DGL: `readout_nodes`; PyG: `global_add_pool`, `global_mean_pool`,

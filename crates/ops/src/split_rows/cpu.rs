@@ -6,12 +6,12 @@ use burn::tensor::Shape;
 use burn_gnn_cpu::split_rows as kernel;
 use bytemuck::Zeroable;
 
-use super::first_rows;
-use super::pending::Split;
 use crate::operator::cpu::{Host, by_dtype};
+use crate::split_rows::join;
+use crate::split_rows::pending::Split;
 
 /// Copies the gradient of a run to its rows of the whole; keeps that of all rows, to which first rows are added.
-pub(super) fn put<B: Host>(grad: FloatTensor<B>, split: &Split, part: usize) -> FloatTensor<B> {
+pub(crate) fn put<B: Host>(grad: FloatTensor<B>, split: &Split, part: usize) -> FloatTensor<B> {
     let plan = split.plan();
     if !plan.is_runs() {
         return split.keep::<B>(grad, part);
@@ -27,10 +27,10 @@ pub(super) fn put<B: Host>(grad: FloatTensor<B>, split: &Split, part: usize) -> 
 }
 
 /// The gradient of the whole.
-pub(super) fn join<B: Host>(due: &FloatTensor<B>, split: &Split, shape: Shape) -> FloatTensor<B> {
+pub(crate) fn joined<B: Host>(due: &FloatTensor<B>, split: &Split, shape: Shape) -> FloatTensor<B> {
     let plan = split.plan();
     if !plan.is_runs() {
-        return first_rows::join::<B>(due, split.kept::<B>(), shape, add::<B>, extend::<B>);
+        return join::join::<B>(due, split.kept::<B>(), shape, add::<B>, extend::<B>);
     }
     by_dtype!(due.dtype(), T => {
         let width = shape[1..].iter().product();

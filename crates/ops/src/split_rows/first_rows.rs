@@ -1,19 +1,16 @@
 //! Splits off the first rows of a tensor, with one gradient for the tensor and its first rows.
 
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, TensorMetadata};
-use burn::tensor::{Shape, Slice, Tensor};
+use burn::tensor::Tensor;
 use burn_gnn_plan::SplitPlan;
 
-use super::cut;
-use crate::primitives::zeros;
+use crate::split_rows::runs::cut;
 
 /// `x` and its rows `0..rows`: the input rows of a block and those of its destinations.
 ///
 /// # Gradients
 /// `d x` is the gradient of the first result, to whose first rows that of the second one is added in place; where only
 /// the second one reaches the loss, its rows with zeros behind them. Burn's `slice` fills a tensor as large as `x` with
-/// zeros and adds all of it, on one thread. First order only, as for [`split_rows`](super::split_rows).
+/// zeros and adds all of it, on one thread. First order only, as for [`split_rows`](crate::split_rows).
 ///
 /// # Cost
 /// Nothing forward on backends with views; backward reads and writes the first rows alone, or writes `d x` once.
@@ -32,47 +29,13 @@ pub(crate) fn first_rows<const D: usize>(x: Tensor<D>, rows: usize) -> (Tensor<D
     }
 }
 
-/// The gradient of the tensor from those of all its rows and of its first rows; `add` adds the second to the first rows
-/// of the first, `extend` puts zeros behind first rows.
-pub(super) fn join<B: Backend>(
-    due: &FloatTensor<B>,
-    grads: Vec<Option<FloatTensor<B>>>,
-    shape: Shape,
-    add: impl FnOnce(FloatTensor<B>, FloatTensor<B>) -> FloatTensor<B>,
-    extend: impl FnOnce(FloatTensor<B>, Shape) -> FloatTensor<B>,
-) -> FloatTensor<B> {
-    let mut grads =
-        grads.into_iter().map(|grad| grad.filter(|grad| grad.shape().num_elements() > 0));
-    match (grads.next().flatten(), grads.next().flatten()) {
-        (Some(all), Some(first)) => add(all, first),
-        (Some(all), None) => all,
-        (None, Some(first)) => extend(first, shape),
-        (None, None) => zeros::<B>(shape, due),
-    }
-}
-
-/// `all` with `first` added to its first rows.
-pub(super) fn add<B: Backend>(all: FloatTensor<B>, first: FloatTensor<B>) -> FloatTensor<B> {
-    let place = [Slice::from(0..first.shape()[0])];
-    let sum = B::float_add(B::float_slice(all.clone(), &place), first);
-    B::float_slice_assign(all, &place, sum)
-}
-
-/// `first` with rows of zeros behind it, up to `shape`.
-pub(super) fn extend<B: Backend>(first: FloatTensor<B>, shape: Shape) -> FloatTensor<B> {
-    let mut rest = shape;
-    rest[0] -= first.shape()[0];
-    let rest = zeros::<B>(rest, &first);
-    B::float_cat(vec![first, rest], 0)
-}
-
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod tests {
     use burn::tensor::{Device, TensorData};
 
-    use super::super::tests::{devices, values};
     use super::*;
+    use crate::split_rows::runs::tests::{devices, values};
 
     /// Values and gradients are those of `slice`, whichever of the results reach the loss, and where one is used twice.
     #[test]

@@ -8,24 +8,24 @@ use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::{Shape, Slice};
 
-use super::pending::Split;
-use super::{cpu, first_rows};
 use crate::operator::cpu::Host;
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Tensors};
 use crate::primitives::zeros;
+use crate::split_rows::pending::Split;
+use crate::split_rows::{cpu, join};
 
 /// The tensor itself, whose parts are [`Part`]s with the same plan.
 #[derive(Clone, Debug)]
-pub(super) struct Whole {
-    pub(super) plan: Split,
-    pub(super) shape: Shape,
+pub(crate) struct Whole {
+    pub(crate) plan: Split,
+    pub(crate) shape: Shape,
 }
 
 /// The rows of one part of a [`Whole`].
 #[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub(super) plan: Split,
-    pub(super) part: usize,
+pub(crate) struct Part {
+    pub(crate) plan: Split,
+    pub(crate) part: usize,
 }
 
 /// Keeps the gradient of a part; one entry comes back, which says only that there is something to [`Join`].
@@ -107,17 +107,11 @@ impl Operator for Join {
                     0,
                 )
             }
-            false => first_rows::join::<B>(
-                &due,
-                grads,
-                shape.clone(),
-                first_rows::add::<B>,
-                first_rows::extend::<B>,
-            ),
+            false => join::join::<B>(&due, grads, shape.clone(), join::add::<B>, join::extend::<B>),
         })
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [due] = inputs.take();
-        Tensors::one(cpu::join::<B>(&due, &self.0.plan, self.0.shape.clone()))
+        Tensors::one(cpu::joined::<B>(&due, &self.0.plan, self.0.shape.clone()))
     }
 }

@@ -9,31 +9,31 @@ use crate::primitives::zeros;
 
 /// A tensor that is cut, and the gradients of its parts until all of them are there.
 #[derive(Clone, Debug)]
-pub(super) struct Split {
+pub(crate) struct Split {
     plan: SplitPlan,
-    pub(super) grads: PendingGradients,
+    pub(crate) grads: PendingGradients,
 }
 
 /// Gradients of parts in their order.
 type Parts<B> = Vec<Option<FloatTensor<B>>>;
 
 impl Split {
-    pub(super) fn new(plan: SplitPlan) -> Self {
+    pub(crate) fn new(plan: SplitPlan) -> Self {
         Self { plan, grads: PendingGradients::default() }
     }
     /// How it is cut.
-    pub(super) fn plan(&self) -> &SplitPlan {
+    pub(crate) fn plan(&self) -> &SplitPlan {
         &self.plan
     }
     /// Keeps the gradient of a part as it is; the entry to pass on.
-    pub(super) fn keep<B: Backend>(&self, grad: FloatTensor<B>, part: usize) -> FloatTensor<B> {
+    pub(crate) fn keep<B: Backend>(&self, grad: FloatTensor<B>, part: usize) -> FloatTensor<B> {
         let due = zeros::<B>([1], &grad);
         let none = || -> Parts<B> { (0..self.plan.parts()).map(|_| None).collect() };
         self.grads.with(none, |grads| grads[part] = Some(grad));
         due
     }
     /// What was kept.
-    pub(super) fn kept<B: Backend>(&self) -> Parts<B> {
+    pub(crate) fn kept<B: Backend>(&self) -> Parts<B> {
         let mut grads = self.grads.take::<Parts<B>>().unwrap_or_default();
         grads.resize_with(self.plan.parts(), || None);
         grads

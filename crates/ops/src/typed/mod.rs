@@ -3,15 +3,13 @@
 pub(crate) mod operator;
 mod reference;
 
-use burn_gnn_plan::TypedPlan;
-
 use burn::tensor::Tensor;
+use burn_gnn_plan::{Segments, TypeIndex, TypedPlan};
 
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape};
 use crate::dense::precision::enter;
 use crate::error::OpsError;
 use crate::operator::{reference as plain, tensor};
-use crate::segment::{Segments, TypeIndex};
 
 /// Rows of segment `k` times matrix `k`, `out[i] = a[i] · b[segment of i]`.
 ///

@@ -3,12 +3,13 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn_gnn_cpu::typed as kernel;
+use burn_gnn_plan::TypedPlan;
 
-use super::{TypedPlan, reference};
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, run_on};
+use crate::typed::reference;
 
 /// `a` times the matrices, or times their transposes.
 fn multiply<B: Host>(plan: &TypedPlan, inputs: Tensors<B>, transposed: bool) -> Tensors<B> {

@@ -6,9 +6,9 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::Slice;
+use burn_gnn_plan::TypedPlan;
 
 use crate::primitives::{index, narrow, reshape, widen, zeros};
-use burn_gnn_plan::TypedPlan;
 
 /// Rows in the order of their matrices.
 fn sorted<B: Backend>(x: FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeKey, EdgeType, GraphError, Relation};
+use burn_gnn_plan::{Activation, DegreeScale, DegreesOf, EdgeDropout, RowDropout};
 
 use crate::dense::epilogue::bias_activation;
 use crate::view::GraphView;
 use crate::view::dropout_key::DropoutKey;
-use burn_gnn_plan::{Activation, DegreeScale, DegreesOf, EdgeDropout, RowDropout};
 
 /// The edges of one type of a graph, block or partition, with what they bring to a layer: what
 /// `conv.forward(&edges, x)` takes.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Frame, Graph, Relation, Schema, of_etype};
+use burn_gnn_plan::{DegreeScale, DegreesOf};
 
 use crate::view::GraphView;
 use crate::view::draw_key::DrawKey;
 use crate::view::edge_types::EdgeTypes;
-use burn_gnn_plan::{DegreeScale, DegreesOf};
 
 /// A view whose draws have another key: what [`GraphView::at_step`] and [`GraphView::without_dropout`] return.
 #[derive(Debug)]

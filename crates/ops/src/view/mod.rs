@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeKey, Frame, Graph, GraphError, Relation, Schema, of_etype, of_ntype};
+use burn_gnn_plan::{DegreeScale, DegreesOf};
 use burn_gnn_sampling::Block;
 
 use crate::split_rows::first_rows;
@@ -19,7 +20,6 @@ use crate::view::draw_key::DrawKey;
 use crate::view::edge_types::EdgeTypes;
 use crate::view::edges::Edges;
 use crate::view::keyed::Keyed;
-use burn_gnn_plan::{DegreeScale, DegreesOf};
 
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
 ///

@@ -2,14 +2,14 @@
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::IndexingUpdateOp;
+use burn_gnn_plan::{AdamRows, AdamStep};
 
-use super::{cpu, reference};
+use crate::dense::adam::{cpu, reference};
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 use crate::primitives::index;
-use burn_gnn_plan::{AdamRows, AdamStep};
 
 const UPDATE: Gradient = Gradient::Refused(
     "an update is not differentiable; pass tensors that are not tracked (`inner` or `detach`)",

@@ -2,9 +2,9 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
+use burn_gnn_plan::{AdamFactors, AdamForm};
 
 use crate::primitives::{narrow, widen};
-use burn_gnn_plan::{AdamFactors, AdamForm};
 
 pub(crate) fn step<B: Backend>(
     param: FloatTensor<B>,

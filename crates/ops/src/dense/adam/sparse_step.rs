@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
+use burn_gnn_plan::{AdamRows, AdamStep};
 
-use super::{AdamStepped, stepped};
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape};
+use crate::dense::adam::step::{AdamStepped, stepped};
 use crate::error::OpsError;
 use crate::operator::call;
-use burn_gnn_plan::{AdamRows, AdamStep};
 
 const NAME: &str = "adam_step_rows";
 

@@ -5,8 +5,9 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
 use burn_gnn_cpu::dense::cross_entropy as kernel;
 use burn_gnn_cpu::{Acc, Elem};
+use burn_gnn_plan::CrossEntropyPlan;
 
-use super::{CrossEntropyPlan, reference};
+use crate::dense::cross_entropy::reference;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};

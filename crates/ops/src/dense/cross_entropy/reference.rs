@@ -3,8 +3,8 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Slice, TensorData};
+use burn_gnn_plan::CrossEntropyPlan;
 
-use super::CrossEntropyPlan;
 use crate::primitives::{constant, index, narrow, reshape, sum_rows, widen, zeros};
 
 /// 1 at the target of each chosen row.

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Tensor;
+use burn_gnn_cpu::dense::dropout::dropout_rows;
+use burn_gnn_graph::Stream;
+use burn_gnn_plan::DropoutPlan;
 
 use crate::check::{accept, check_dtype};
 use crate::error::OpsError;
@@ -13,9 +16,7 @@ use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, tensor};
 use crate::primitives::dropout_mask;
-use burn_gnn_cpu::dense::dropout::dropout_rows;
-use burn_gnn_graph::Stream;
-use burn_gnn_plan::DropoutPlan;
+
 pub use burn_gnn_plan::{EdgeDropout, KeyedDropout, RowDropout};
 
 const NAME: &str = "dropout";

@@ -5,6 +5,7 @@ mod operator;
 pub(crate) mod reference;
 
 use burn_gnn_plan::{Activation, EpiloguePlan, RowDropout};
+
 pub(crate) use operator::Epilogue;
 
 use burn::tensor::Tensor;

@@ -7,7 +7,6 @@ use burn::tensor::DType;
 use burn_gnn_cpu::dense::epilogue as kernel;
 #[cfg(feature = "cube")]
 use burn_gnn_cube as cube;
-
 use burn_gnn_plan::EpiloguePlan;
 
 use crate::dense::epilogue::call::{EpilogueGrad, EpilogueGradInputs};

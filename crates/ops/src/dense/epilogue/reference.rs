@@ -3,7 +3,6 @@
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};
 use burn::tensor::TensorData;
-
 use burn_gnn_plan::EpiloguePlan;
 
 use crate::activation;

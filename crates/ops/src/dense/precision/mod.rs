@@ -6,7 +6,6 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use burn::tensor::{DType, FloatDType, Tensor};
-
 use operator::Cast;
 
 use crate::error::OpsError;

@@ -6,9 +6,9 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use burn_gnn_graph::{Column, Frame, Relation};
+use burn_gnn_plan::{Reduce, Side};
 
 use crate::error::OpsError;
-use crate::gspmm::{Reduce, Side};
 use crate::message::batch::destinations::ByDegree;
 use crate::message::batch::edge_selection::EdgeSelection;
 use crate::message::columns::{check_float, cut, picked, reduce_copy};

@@ -3,9 +3,9 @@
 use burn::tensor::Tensor;
 use burn::tensor::kind::Basic;
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::Target;
 
 use crate::error::OpsError;
-use crate::gsddmm::Target;
 use crate::message::batch::edge_selection::EdgeSelection;
 use crate::message::columns::{picked_ids, spread, typed};
 

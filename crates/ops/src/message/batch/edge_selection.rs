@@ -1,10 +1,10 @@
 //! Selects the edges of a call, with the frames of their endpoints.
 
 use burn_gnn_graph::{Column, Frame, Relation};
+use burn_gnn_plan::Target;
 
 use crate::check::check_distinct;
 use crate::error::OpsError;
-use crate::gsddmm::Target;
 use crate::message::batch::destinations::{ByDegree, in_edge_ids, into_nodes};
 use crate::message::builtin::Message;
 use crate::message::columns::{check_float, picked, picking};

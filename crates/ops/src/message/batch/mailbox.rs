@@ -4,14 +4,12 @@ use std::rc::Rc;
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Column, Relation};
+use burn_gnn_plan::{NormBy, PlanError, Reduce, Side, Target};
 
-use crate::edge_softmax::{NormBy, try_edge_softmax};
+use crate::edge_softmax::try_edge_softmax;
 use crate::error::OpsError;
-use crate::gsddmm::Target;
-use crate::gspmm::{Reduce, Side};
 use crate::message::batch::degree_buckets::DegreeBuckets;
 use crate::message::columns::{flat, reduce_copy, spread};
-use burn_gnn_plan::PlanError;
 
 const NAME: &str = "mailbox";
 

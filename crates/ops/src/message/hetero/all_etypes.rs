@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn_graph::{Column, Relation};
+use burn_gnn_plan::Reduce;
 
 use crate::error::OpsError;
-use crate::gspmm::Reduce;
 use crate::message::columns::{features, flat, shaped};
 use crate::message::data::graph_data::GraphData;
 use crate::message::data::relation_data::{apply, write};

@@ -4,15 +4,13 @@ use std::ops::{Add, Div, Mul, Sub};
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::{NormBy, PlanError, Reduce, SddmmOp, Target};
 
 use crate::cat_features::cat_features;
 use crate::check::{accept, check_rows};
-use crate::edge_softmax::{NormBy, try_edge_softmax};
-use crate::gsddmm::{SddmmOp, Target};
-use crate::gspmm::Reduce;
+use crate::edge_softmax::try_edge_softmax;
 use crate::message::columns::flat;
 use crate::message::expression::{Expression, Operand};
-use burn_gnn_plan::PlanError;
 
 const NAME: &str = "edge_tensor";
 

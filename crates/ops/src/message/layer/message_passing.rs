@@ -2,11 +2,10 @@
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::EdgeKey;
+use burn_gnn_plan::{Reduce, Target};
 
 use crate::check::{accept, check_rows};
 use crate::error::OpsError;
-use crate::gsddmm::Target;
-use crate::gspmm::Reduce;
 use crate::message::layer::edge_tensor::EdgeTensor;
 use crate::view::GraphView;
 use crate::view::edges::Edges;

@@ -7,8 +7,9 @@ use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{Element, Shape, TensorData};
 
-use super::{Float, Host};
-use crate::operator::{GnnBackend, Operator, Tensors};
+use crate::operator::cpu::run::run;
+use crate::operator::definition::{Float, GnnBackend, Host, Operator};
+use crate::operator::tensors::Tensors;
 
 fn slice<T: Element + bytemuck::Pod>(tensor: &FlexTensor) -> Cow<'_, [T]> {
     match tensor.as_slice::<T>() {
@@ -44,6 +45,6 @@ impl Host for Flex {
 
 impl GnnBackend for Flex {
     fn run<O: Operator>(inputs: Tensors<Self>, op: O) -> Tensors<Self> {
-        super::run(inputs, &op)
+        run(inputs, &op)
     }
 }

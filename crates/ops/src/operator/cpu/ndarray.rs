@@ -8,8 +8,9 @@ use burn::backend::ndarray::NdArrayTensor;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{Shape, TensorData};
 
-use super::{Float, Host};
-use crate::operator::{GnnBackend, Operator, Tensors};
+use crate::operator::cpu::run::run;
+use crate::operator::definition::{Float, GnnBackend, Host, Operator};
+use crate::operator::tensors::Tensors;
 
 /// Entries of one storage variant in row-major order. Its type cannot be named outside Burn, so this
 /// cannot be a function.
@@ -62,6 +63,6 @@ impl Host for NdArray {
 
 impl GnnBackend for NdArray {
     fn run<O: Operator>(inputs: Tensors<Self>, op: O) -> Tensors<Self> {
-        super::run(inputs, &op)
+        run(inputs, &op)
     }
 }
