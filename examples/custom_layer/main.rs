@@ -31,7 +31,7 @@ impl Gated {
     }
 
     fn forward<G: GraphView>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.propagate(g, "_E", x, None)
+        self.propagate(g, x)
     }
 }
 

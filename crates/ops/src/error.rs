@@ -251,6 +251,16 @@ pub enum OpsError {
         /// What the other gives.
         actual: Box<str>,
     },
+    /// Edge features for a layer that does not read any.
+    #[error(
+        "{op}: edge type `{etype}`: expected no edge features, got some; remove them, this layer does not use them"
+    )]
+    UnreadFeatures {
+        /// Name of the layer.
+        op: &'static str,
+        /// Edge type.
+        etype: String,
+    },
     /// One tensor of features for an edge type that joins two node types.
     #[error(
         "{op}: edge type `{etype}` joins different node types; give the features of both as `(x_src, x_dst)`"

@@ -1,55 +1,37 @@
 //! Defines `MessagePassing`, the trait of custom layers.
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::EdgeKey;
 use burn_gnn_plan::{Reduce, Target};
 
 use crate::check::{accept, check_rows};
 use crate::error::OpsError;
 use crate::message::layer::edge_tensor::EdgeTensor;
-use crate::view::GraphView;
+use crate::message::layer::endpoints::{ConvInput, Endpoints};
 use crate::view::edges::Edges;
 
-const NAME: &str = "propagate";
-
-/// Features of the input nodes of an edge type: one tensor where it joins nodes of one type, else
-/// `(source, destination)`.
-#[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant)] // Tensors are handles; a box would be one more for every user to write.
-pub enum ConvInput {
-    /// The edge type joins nodes of one type: the same features at both endpoints.
-    Same(Tensor<2>),
-    /// Features of the source type and features of the destination type.
-    Pair(Tensor<2>, Tensor<2>),
-}
-
-impl From<Tensor<2>> for ConvInput {
-    fn from(x: Tensor<2>) -> Self {
-        Self::Same(x)
-    }
-}
-impl From<(Tensor<2>, Tensor<2>)> for ConvInput {
-    fn from((src, dst): (Tensor<2>, Tensor<2>)) -> Self {
-        Self::Pair(src, dst)
-    }
-}
-
-/// A layer as PyG writes it: `y_i = update(aggregate over j of message(x_j, x_i, edge_attr), x_i)`, on a graph, a block
-/// or a partition.
+/// A custom layer in the form of PyG: `y_i = update(aggregate over j of message(x_j, x_i, edge_attr), x_i)`.
+///
+/// One `impl` is enough for everything that a layer of this library can do: [`propagate`](Self::propagate) runs it on a
+/// graph, a block or a partition, with all options of [`Edges`]. A Burn `Module` that implements this trait is a
+/// `Conv` of `burn-gnn-models` as well, so that `forward` calls it and `HeteroGraphConv` takes it.
 ///
 /// The book: [message passing](https://github.com/burn-gnn/burn-gnn/blob/main/docs/message-passing.md).
 ///
-/// Every method has a default; a layer overrides those that differ and calls [`propagate`](Self::propagate) in its
-/// `forward`. A message that is `x_j`, or `x_j` and `edge_attr` under `+ - * /`, is reduced by one fused kernel with
-/// nothing made per edge, without the layer asking for it: see [`EdgeTensor`].
+/// Every method has a default, and a layer overrides those that differ. A message that is `x_j`, or `x_j` and
+/// `edge_attr` under `+ - * /`, is reduced by one fused kernel that allocates nothing per edge: see [`EdgeTensor`].
 ///
-/// A layer with its parameters, `y_i = W₁ x_i + max over j of W₂ (x_j - x_i)`:
+/// | option of the edges | effect |
+/// | --- | --- |
+/// | [`with_features`](Edges::with_features) | `edge_attr` of [`message`](Self::message) |
+/// | [`with_weight`](Edges::with_weight) | every message is multiplied by the weight of its edge |
+/// | [`then`](Edges::then), [`then_dropout`](Edges::then_dropout) | activation and dropout of the result |
+///
+/// A layer with parameters, `y_i = W₁ x_i + max over j of W₂ (x_j - x_i)`:
 ///
 /// ```
-/// use burn::module::Module;
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_ops::{EdgeTensor, GraphView, MessagePassing, Reduce};
+/// use burn_gnn_ops::{EdgeTensor, MessagePassing, Reduce};
 ///
 /// struct Relative {
 ///     own: Tensor<2>,
@@ -68,26 +50,42 @@ impl From<(Tensor<2>, Tensor<2>)> for ConvInput {
 ///     }
 /// }
 ///
-/// impl Relative {
-///     fn forward<G: GraphView>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-///         self.propagate(g, 0, x, None)
-///     }
+/// fn main() -> Result<(), burn_gnn_graph::GraphError> {
+///     let device = Device::flex();
+///     let layer = Relative {
+///         own: Tensor::from_data([[1.0]], &device),
+///         other: Tensor::from_data([[10.0]], &device),
+///     };
+///     let g = Graph::homogeneous(3, vec![0, 1], vec![2, 2])?;
+///     let y = layer.propagate(&g, Tensor::from_data([[1.0], [2.0], [5.0]], &device));
+///     assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [1.0, 2.0, -25.0]);
+///     Ok(())
 /// }
-///
-/// let device = Device::flex();
-/// let layer = Relative { own: Tensor::from_data([[1.0]], &device), other: Tensor::from_data([[10.0]], &device) };
-/// let g = Graph::homogeneous(3, vec![0, 1], vec![2, 2])?;
-/// let y = layer.forward(&g, Tensor::from_data([[1.0], [2.0], [5.0]], &device));
-/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [1.0, 2.0, -25.0]);
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 pub trait MessagePassing {
-    /// Reducer messages become one row; the sum by default.
+    /// Name of the layer in errors and in exchanges between ranks.
+    const NAME: &'static str = "message_passing";
+    /// Whether [`message`](Self::message) reads `edge_attr`. Edge features are rejected where it does not.
+    const READS_FEATURES: bool = true;
+
+    /// Feature sizes of sources and of destinations; `None` for any size. `Conv` rejects other sizes.
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [None, None]
+    }
+
+    /// Transforms node features before messages are computed: `x_j` and `x_i` are results of it, while
+    /// [`update`](Self::update) gets the features that were given. On a partition it runs before the exchange between
+    /// ranks. By default features are left as they are.
+    fn project(&self, x: Tensor<2>) -> Tensor<2> {
+        x
+    }
+
+    /// Reducer that combines the messages of a node; the sum by default.
     fn aggr(&self) -> Reduce {
         Reduce::Sum
     }
 
-    /// The message along every edge: by default `x_j`, times `edge_attr` if there is one.
+    /// The message along every edge: by default `x_j`, times `edge_attr` if the edges have features.
     ///
     /// `x_j` are the features of the edge's source, `x_i` those of its destination.
     #[allow(unused_variables)]
@@ -103,80 +101,86 @@ pub trait MessagePassing {
         }
     }
 
-    /// Messages to one row per destination; by default reduced as [`aggr`](Self::aggr) says. A destination without
+    /// Combines messages to one row per destination, by default with [`aggr`](Self::aggr). A destination without
     /// messages should get 0.
     #[track_caller]
     fn aggregate(&self, messages: EdgeTensor) -> Tensor<2> {
         messages.reduce(self.aggr())
     }
 
-    /// The result from aggregated messages and destination features; by default the former.
+    /// Computes the result from aggregated messages and destination features; by default the former.
     #[allow(unused_variables)]
     fn update(&self, aggregated: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
         aggregated
     }
 
-    /// Runs [`message`](Self::message), [`aggregate`](Self::aggregate) and [`update`](Self::update) along one edge
-    /// type.
+    /// Runs the layer along the edges of one type: `g.edge_type("writes")?` with its options, or a view of a single
+    /// edge type, `&g`.
     ///
     /// # Shapes
-    /// `x`: input features of both endpoints; `edge_attr`: `[num_edges, d_edge]` in edge-id order; returns one row per
-    /// destination of the view.
+    /// `x`: features of the input nodes, `(source, destination)` where the edge type joins two node types. Returns one
+    /// row per destination of the view.
     ///
-    /// On a partition this is one halo exchange of source features.
+    /// # Cost
+    /// On a partition one halo exchange of source features.
     ///
     /// # Panics
-    /// With the text of the error that [`try_propagate`](Self::try_propagate) returns, and where operators on
-    /// [`EdgeTensor`]s panic.
+    /// With the text of the error that [`try_propagate`](Self::try_propagate) returns; where operators on
+    /// [`EdgeTensor`]s panic; where `edges` is a view of several edge types.
     #[track_caller]
-    fn propagate<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: impl EdgeKey,
-        x: impl Into<ConvInput>,
-        edge_attr: Option<Tensor<2>>,
-    ) -> Tensor<2> {
-        accept(self.try_propagate(g, etype, x, edge_attr))
+    fn propagate<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> Tensor<2> {
+        accept(self.try_propagate(edges, x))
     }
 
     /// [`propagate`](Self::propagate) that returns what is wrong with its arguments.
     ///
     /// # Errors
-    /// An unknown or ambiguous edge type, one tensor for an edge type that joins two node types, numbers of rows that
-    /// are not those of the view.
-    fn try_propagate<G: GraphView + ?Sized>(
+    /// One tensor for an edge type that joins two node types, numbers of rows that are not those of the view, edge
+    /// features where [`READS_FEATURES`](Self::READS_FEATURES) is `false`.
+    fn try_propagate<'a>(
         &self,
-        g: &G,
-        etype: impl EdgeKey,
+        edges: impl Into<Edges<'a>>,
         x: impl Into<ConvInput>,
-        edge_attr: Option<Tensor<2>>,
     ) -> Result<Tensor<2>, OpsError> {
-        // A sized view of it.
-        let edges = Edges::new(&g, etype)?;
-        let ((src, dst), relation) = (edges.endpoints(), edges.relation());
-        let (x_j, x_i) = match x.into() {
-            ConvInput::Same(x) if src == dst => (x.clone(), x),
-            ConvInput::Same(_) => {
-                return Err(OpsError::TwoTables { op: NAME, etype: edges.edge_type().to_string() });
-            }
-            ConvInput::Pair(x_j, x_i) => (x_j, x_i),
+        let edges = edges.into();
+        let x = Endpoints::exchange(Self::NAME, &edges, x.into(), |x| self.project(x))?;
+        Ok(edges.finish(self.try_pass(&edges, x)?, None))
+    }
+
+    /// [`propagate`](Self::propagate) after the exchange of features and without the activation and dropout of the
+    /// edges: `x` has the [projected](Self::project) rows of sources and the given rows of destinations.
+    ///
+    /// # Errors
+    /// As [`try_propagate`](Self::try_propagate).
+    fn try_pass(&self, edges: &Edges<'_>, x: Endpoints) -> Result<Tensor<2>, OpsError> {
+        let relation = edges.relation();
+        let per_edge = |arg, rows: usize| {
+            check_rows(Self::NAME, arg, "one per edge of the relation", relation.num_edges(), rows)
         };
-        let rows =
-            |arg, why, expected, x: &Tensor<2>| check_rows(NAME, arg, why, expected, x.dims()[0]);
-        if let Some(w) = &edge_attr {
-            rows("edge_attr", "one per edge of the relation", relation.num_edges(), w)?;
-        }
-        let x_i = edges.dst_rows(x_i);
-        rows("x", "one per destination of the relation", relation.num_dst(), &x_i)?;
-        let x_j = edges.src_rows(NAME, x_j);
-        rows("x", "one per source of the relation", relation.num_src(), &x_j)?;
         let edge = |target, x: Tensor<2>, name| EdgeTensor::of(relation, target, x, name);
-        let edge_attr = edge_attr.map(|w| edge(Target::Edge, w, "`edge_attr`"));
-        let messages = self.message(
-            edge(Target::Src, x_j, "`x_j`"),
-            edge(Target::Dst, x_i.clone(), "`x_i`"),
+        let edge_attr = match edges.features() {
+            Some(_) if !Self::READS_FEATURES => {
+                return Err(OpsError::UnreadFeatures {
+                    op: Self::NAME,
+                    etype: edges.edge_type().to_string(),
+                });
+            }
+            Some(attr) => {
+                per_edge("edge_attr", attr.dims()[0])?;
+                Some(edge(Target::Edge, attr, "`edge_attr`"))
+            }
+            None => None,
+        };
+        let x_i = x.projected_dst(&x.src, |dst| self.project(dst));
+        let mut messages = self.message(
+            edge(Target::Src, x.src, "`x_j`"),
+            edge(Target::Dst, x_i, "`x_i`"),
             edge_attr,
         );
-        Ok(self.update(self.aggregate(messages), x_i))
+        if let Some(weight) = edges.weight() {
+            per_edge("weight", weight.dims()[0])?;
+            messages = messages * edge(Target::Edge, weight.unsqueeze_dim(1), "edge weight");
+        }
+        Ok(self.update(self.aggregate(messages), x.dst))
     }
 }

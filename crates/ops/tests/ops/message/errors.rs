@@ -373,22 +373,26 @@ fn layers() {
     let g = graph();
     let device = Device::flex();
     let x = |rows: usize, columns: usize| Tensor::<2>::ones([rows, columns], &device);
-    let want = "propagate: edge type `item:has:user` joins different node types; give the features of both as `(x_src, x_dst)`";
-    assert_eq!(text(Plain.try_propagate(&g, "has", x(2, 1), None)), want);
-    let want = "propagate: `x` must have 3 rows (one per destination of the relation), got 4; give as many rows";
-    assert_eq!(text(Plain.try_propagate(&g, LIKES, x(4, 1), None)), want);
-    let want = "propagate: `x` must have 2 rows (one per source of the relation), got 4; give as many rows";
-    assert_eq!(text(Plain.try_propagate(&g, "has", (x(4, 1), x(3, 1)), None)), want);
-    let want = "propagate: `edge_attr` must have 2 rows (one per edge of the relation), got 3; give as many rows";
-    assert_eq!(text(Plain.try_propagate(&g, LIKES, x(3, 1), Some(x(3, 1)))), want);
-    assert!(text(Plain.try_propagate(&g, "likes", x(3, 1), None)).contains("is ambiguous"));
-    let said = panic_text(|| drop(Unlike.propagate(&g, LIKES, x(3, 4), Some(x(2, 3)))));
+    let edges = |etype| g.edge_type(etype).unwrap();
+    let want = "message_passing: edge type `item:has:user` joins different node types; give the features of both as `(x_src, x_dst)`";
+    assert_eq!(text(Plain.try_propagate(edges("has"), x(2, 1))), want);
+    let want = "message_passing: `x` must have 3 rows (one per destination of the relation), got 4; give as many rows";
+    assert_eq!(text(Plain.try_propagate(edges(LIKES), x(4, 1))), want);
+    let want = "message_passing: `x` must have 2 rows (one per source of the relation), got 4; give as many rows";
+    assert_eq!(text(Plain.try_propagate(edges("has"), (x(4, 1), x(3, 1)))), want);
+    let want = "message_passing: `edge_attr` must have 2 rows (one per edge of the relation), got 3; give as many rows";
+    assert_eq!(text(Plain.try_propagate(edges(LIKES).with_features(x(3, 1)), x(3, 1))), want);
+    let want = "message_passing: `weight` must have 2 rows (one per edge of the relation), got 3; give as many rows";
+    let weight = Tensor::<1>::ones([3], &device);
+    assert_eq!(text(Plain.try_propagate(edges(LIKES).with_weight(weight), x(3, 1))), want);
+    let said = panic_text(|| drop(Unlike.propagate(edges(LIKES).with_features(x(2, 3)), x(3, 4))));
     assert!(
         said.starts_with("edge_tensor: feature shapes [3] of `lhs` and [4] of `rhs`"),
         "{said}"
     );
     let double = Tensor::<2>::ones([2, 4], (&device, DType::F64));
-    let said = panic_text(|| drop(Unlike.propagate(&g, LIKES, x(3, 4), Some(double.clone()))));
+    let unlike = || edges(LIKES).with_features(double.clone());
+    let said = panic_text(|| drop(Unlike.propagate(unlike(), x(3, 4))));
     assert_eq!(
         said,
         "edge_tensor: `x_j` has element type F32, `edge_attr` has F64; convert one of them"

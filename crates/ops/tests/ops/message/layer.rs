@@ -1,4 +1,4 @@
-//! Layers written as a trait against compositions of operators.
+//! `MessagePassing` and `EdgeTensor` against compositions of operators.
 
 use burn::tensor::activation::leaky_relu;
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -108,7 +108,10 @@ fn agree(what: &str, relation: &Relation) {
                 let x = inputs(relation, &device);
                 let layer = With(reduce, |j, i, w: Option<EdgeTensor>| lazy(j, i, w.unwrap()));
                 let got = outcome(
-                    layer.propagate(&g, "r", (x[0].clone(), x[1].clone()), Some(x[2].clone())),
+                    layer.propagate(
+                        g.edge_type("r").unwrap().with_features(x[2].clone()),
+                        (x[0].clone(), x[1].clone()),
+                    ),
                     &x,
                 );
                 let x = inputs(relation, &device);
@@ -177,11 +180,19 @@ fn defaults_sum_sources_times_weights() {
     for (backend, device) in devices() {
         let x = inputs(&relation, &device);
         let (g, endpoints) = (graph(&relation), (x[0].clone(), x[1].clone()));
-        let y = Default_.propagate(&g, 0, endpoints.clone(), None);
+        let y = Default_.propagate(&g, endpoints.clone());
         assert_close(backend, &f64s(y), &f64s(copy_u_sum(&relation, x[0].clone())), 0.0);
-        let y = Default_.propagate(&g, 0, endpoints, Some(x[2].clone()));
+        let with_features = || g.edge_type(0).unwrap().with_features(x[2].clone());
+        let y = Default_.propagate(with_features(), endpoints.clone());
         let want: Tensor<2> = u_mul_e_sum(&relation, x[0].clone(), x[2].clone());
         assert_close(backend, &f64s(y), &f64s(want), 0.0);
+        // Weights multiply messages, the activation follows.
+        let weight = x[2].clone().slice_dim(1, 0..1).reshape([-1]);
+        let edges = with_features().with_weight(weight.clone()).then(Activation::Relu);
+        let both = x[2].clone() * weight.unsqueeze_dim(1);
+        let want: Tensor<2> = u_mul_e_sum(&relation, x[0].clone(), both);
+        let y = Default_.propagate(edges, endpoints);
+        assert_close(backend, &f64s(y), &f64s(want.clamp_min(0.0)), TOLERANCE);
     }
 }
 
@@ -194,11 +205,10 @@ fn no_edges_and_no_nodes() {
             let x = inputs(&relation, &device);
             let layer =
                 With(Reduce::Max, |j: EdgeTensor, i, w: Option<EdgeTensor>| (j - i) * w.unwrap());
+            let g = graph(&relation);
             let y = layer.propagate(
-                &graph(&relation),
-                0,
+                g.edge_type(0).unwrap().with_features(x[2].clone()),
                 (x[0].clone(), x[1].clone()),
-                Some(x[2].clone()),
             );
             let want: Vec<f64> =
                 f64s(x[1].clone()).chunks(3).flat_map(|row| [row.iter().sum(); 3]).collect();
@@ -231,7 +241,8 @@ fn concatenations_of_no_edges_have_gradients() {
                     },
                 );
                 let [x_j, x_i, w] = inputs.clone();
-                let y = layer.propagate(&graph(&relation), 0, (x_j, x_i), Some(w));
+                let g = graph(&relation);
+                let y = layer.propagate(g.edge_type(0).unwrap().with_features(w), (x_j, x_i));
                 assert_eq!(y.dims(), [relation.num_dst(), 12], "{backend}");
                 let loss = inputs.iter().fold(y.sum(), |loss, x| loss + (x.clone() * 0.0).sum());
                 let grads = loss.backward();
@@ -278,12 +289,9 @@ fn rows_are_in_the_order_of_edge_ids() {
                 assert_eq!(f64s(masked.tensor()), [100.0, 1.0, 60.0, 0.0, 15.0]);
                 masked
             });
-            let y = layer.propagate(
-                &graph(&relation),
-                0,
-                (x_j.clone(), x_i.clone()),
-                Some(attr.clone()),
-            );
+            let g = graph(&relation);
+            let edges = g.edge_type(0).unwrap().with_features(attr.clone());
+            let y = layer.propagate(edges, (x_j.clone(), x_i.clone()));
             assert_eq!(f64s(y), [60.0, 115.0, 1.0], "{backend}, made before: {made_before}");
         }
         // Softmax over in-edges, and the features of several tensors next to each other.
@@ -301,7 +309,46 @@ fn rows_are_in_the_order_of_edge_ids() {
             assert_eq!(f64s(both.slice_dim(1, 0..1)), [1.0, 2.0, 3.0, 4.0, 5.0]);
             w
         });
-        let y = layer.propagate(&graph(&relation), 0, (x_j, x_i), Some(attr));
+        let g = graph(&relation);
+        let y = layer.propagate(g.edge_type(0).unwrap().with_features(attr), (x_j, x_i));
         assert_eq!(f64s(y), [3.0, 10.0, 2.0], "{backend}");
+    }
+}
+
+/// Messages see projected features, `update` the given ones; both endpoints share one product on a graph.
+#[test]
+fn projected_features() {
+    struct Projected(Tensor<2>);
+    impl MessagePassing for Projected {
+        const READS_FEATURES: bool = false;
+        fn project(&self, x: Tensor<2>) -> Tensor<2> {
+            x.matmul(self.0.clone())
+        }
+        fn message(&self, x_j: EdgeTensor, x_i: EdgeTensor, _: Option<EdgeTensor>) -> EdgeTensor {
+            x_j - x_i
+        }
+        fn update(&self, aggregated: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
+            aggregated + x.sum_dim(1)
+        }
+    }
+    for (backend, device) in devices() {
+        let tensor = |rows, columns, seed| {
+            let data = TensorData::new(numbers(seed, rows * columns), [rows, columns]);
+            Tensor::<2>::from_data(data, (&device, DType::F64))
+        };
+        let (w, x) = (tensor(3, 2, 1), tensor(4, 3, 2));
+        let g = Graph::homogeneous(4, vec![0, 1, 3], vec![1, 2, 2]).unwrap();
+        let z = x.clone().matmul(w.clone());
+        let relation = &g.relations()[0];
+        let differences: Tensor<2> = u_sub_v(relation, z.clone(), z);
+        let want = copy_e_sum(relation, differences) + x.clone().sum_dim(1);
+        let layer = Projected(w);
+        let y = layer.propagate(&g, x.clone());
+        assert_close(backend, &f64s(y), &f64s(want.clone()), TOLERANCE);
+        let y = layer.propagate(&g, (x.clone(), x.clone()));
+        assert_close(backend, &f64s(y), &f64s(want), TOLERANCE);
+        let edges = g.edge_type(0).unwrap().with_features(tensor(3, 2, 3));
+        let error = layer.try_propagate(edges, x).unwrap_err().to_string();
+        assert!(error.contains("expected no edge features"), "{error}");
     }
 }
