@@ -220,7 +220,8 @@ impl<T: Elem> Job<'_, T> {
                 let v = dst[e] as usize;
                 let (row, factor) =
                     (&grad[v * n..][..n], sign * shares.as_ref().map_or(T::Acc::ONE, |s| s[v]));
-                out.put_from(n, |j| T::of(row[j].acc() * factor));
+                // The sum with 0 makes 0 of -0.
+                out.put_from(n, |j| T::of(T::Acc::ZERO + row[j].acc() * factor));
             }
         })
     }

@@ -85,7 +85,8 @@ impl Reduced for Same {
             each!(k < K, {
                 let mut entries = [T::zeroed(); N];
                 for i in 0..N {
-                    entries[i] = T::of(products[k].0[i]);
+                    // The sum with 0 makes 0 of -0, here and in the other layouts.
+                    entries[i] = T::of(T::Acc::ZERO + products[k].0[i]);
                 }
                 to.put(&entries);
             })
@@ -165,12 +166,12 @@ impl Reduced for HeadsOf8 {
                 for i in 0..N.min(8) {
                     low.0[i] = products[k].0[i];
                 }
-                to.fill(1, low.sum());
+                to.fill(1, T::Acc::ZERO + low.sum());
                 if N == 16 {
                     for i in 8..N {
                         high.0[i - 8] = products[k].0[i];
                     }
-                    to.fill(1, high.sum());
+                    to.fill(1, T::Acc::ZERO + high.sum());
                 }
             })
         });
@@ -203,7 +204,8 @@ impl Reduced for HeadsOf16 {
         let to = to.row(p);
         each!(k < K, {
             let column = col + N * k;
-            add(&mut to[column / self.0], products[k].sum(), column.is_multiple_of(self.0));
+            let sum = T::Acc::ZERO + products[k].sum();
+            add(&mut to[column / self.0], sum, column.is_multiple_of(self.0));
         });
     }
     fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {

@@ -20,8 +20,8 @@ impl OnNumbers for Activation {
     fn value<A: Acc + Exp>(self, x: A) -> A {
         match self {
             Self::None => x,
-            // Written so that NaN is not below 0 and stays.
-            Self::Relu => select(x < A::ZERO, A::ZERO, x),
+            // -0 becomes 0; NaN is not at most 0 and stays.
+            Self::Relu => select(x <= A::ZERO, A::ZERO, x),
             Self::LeakyRelu(slope) => select(x > A::ZERO, x, x * A::of_f64(slope)),
             Self::Elu(alpha) => select(x > A::ZERO, x, A::of_f64(alpha) * (x.exp_() - A::ONE)),
         }

@@ -39,8 +39,8 @@ pub(crate) fn activate<A: Float, N: Size>(
     if comptime!(kind == Kind::None) {
         x
     } else if comptime!(kind == Kind::Relu) {
-        // Written so that NaN is not below 0 and stays.
-        select_many(x.less_than(&zero), zero, x)
+        // -0 becomes 0; NaN is not at most 0 and stays.
+        select_many(x.less_equal(&zero), zero, x)
     } else if comptime!(kind == Kind::LeakyRelu) {
         select_many(x.greater_than(&zero), x, x * parameter)
     } else {

@@ -170,5 +170,7 @@ pub(crate) fn gradient<B: Backend>(
         let lost = B::int_not_equal(B::int_select(arg, 0, dst), ids, bools::<B>(&d));
         d = B::float_mask_fill(d, lost, 0.0.into());
     }
-    narrow::<B>(operand(plan, side).gradient::<B>(d, plan.out()), dtype)
+    // The sum with 0 makes 0 of -0.
+    let d = B::float_add_scalar(operand(plan, side).gradient::<B>(d, plan.out()), 0.0.into());
+    narrow::<B>(d, dtype)
 }
