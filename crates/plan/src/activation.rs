@@ -2,29 +2,29 @@
 
 use crate::error::PlanError;
 
-/// A function of one number that an operator applies to its result before writing it (an epilogue).
+/// Activation that an operator applies to every entry of its result before writing it (an epilogue).
 ///
-/// The derivative of every one of them follows from the result alone, so an operator with an epilogue
-/// keeps its output for backward and never the sum before it. NaN stays NaN.
+/// The derivative of each variant is a function of the result, so an operator with an epilogue saves its output
+/// for backward and never the sum before it. NaN stays NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Activation {
     /// `x`
     #[default]
     None,
-    /// `max(x, 0)`; derivative 0 at 0.
+    /// `max(x, 0)`; derivative 0 at 0, and -0 becomes 0.
     Relu,
     /// `x` above 0, `slope · x` elsewhere; derivative `slope` at 0. The slope is finite and not negative.
     LeakyRelu(f64),
     /// `x` above 0, `alpha · (e^x - 1)` elsewhere; derivative `alpha` at 0. `alpha` is finite and positive.
-    /// The difference is taken as it stands, so the error near 0 is one rounding of 1.
+    /// `e^x - 1` is computed as written and not by `expm1`, so near 0 the error is one rounding of 1.
     Elu(f64),
 }
 
 impl Activation {
-    /// Whether the parameter lies in its range; `op` names the operator in the text.
+    /// Checks that the parameter is in its range. `op` is the name of the operator in the error.
     ///
     /// # Errors
-    /// A negative or non-finite slope, an `alpha` that is not finite and positive.
+    /// A negative or non-finite slope; an `alpha` that is not finite and positive.
     ///
     /// ```
     /// use burn_gnn_plan::Activation;
@@ -32,13 +32,13 @@ impl Activation {
     /// assert!(Activation::Elu(-1.0).check("bias_activation").unwrap_err().to_string().contains("a finite number above 0"));
     /// ```
     pub fn check(self, op: &'static str) -> Result<(), PlanError> {
-        let refuse = |arg, range, value| Err(PlanError::Activation { op, arg, range, value });
+        let error = |arg, range, value| Err(PlanError::Activation { op, arg, range, value });
         match self {
             Self::LeakyRelu(slope) if !(slope.is_finite() && slope >= 0.0) => {
-                refuse("`slope` of LeakyRelu", "a finite number from 0", slope)
+                error("`slope` of LeakyRelu", "a finite number from 0", slope)
             }
             Self::Elu(alpha) if !(alpha.is_finite() && alpha > 0.0) => {
-                refuse("`alpha` of Elu", "a finite number above 0", alpha)
+                error("`alpha` of Elu", "a finite number above 0", alpha)
             }
             _ => Ok(()),
         }
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(
             text,
             "bias_activation: `slope` of LeakyRelu must be a finite number from 0, got -0.5: \
-             its derivative would not follow from its result; apply the activation as an operation of its own"
+             otherwise its derivative is not a function of its result; apply the activation as a separate operation"
         );
     }
 }

@@ -12,20 +12,20 @@ use crate::error::PlanError;
 use crate::gsddmm::Target;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 
-/// What `weighted_aggregate` does beside the sum; the default is the plain sum.
+/// Options of `weighted_aggregate`; the default is the plain sum.
 #[derive(Clone, Debug, Default)]
 pub struct AggregateOptions {
-    /// Factor `l_u` of every source row.
+    /// Factor `l_u` that multiplies each source row.
     pub source: Option<DegreeScale>,
-    /// Factor `r_v` of every destination row.
+    /// Factor `r_v` that multiplies each destination row.
     pub destination: Option<DegreeScale>,
-    /// Applied to every entry at the end.
+    /// Activation of the result.
     pub activation: Activation,
 }
 
 const NAME: &str = "weighted_aggregate";
 
-/// Degrees that a [`DegreeScale`] is made of.
+/// Kind of degrees that a [`DegreeScale`] is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DegreesOf {
     /// Out-degrees of source nodes in the whole graph.
@@ -36,11 +36,11 @@ pub enum DegreesOf {
     Messages,
 }
 
-/// The factor `max(degree, 1)^power` of every node.
+/// Normalisation factors of nodes, `max(degree, 1)^power`.
 ///
-/// Degrees are given, not counted: a source in a partition or in a block has more edges in the whole graph
-/// than are seen here. Factors are computed at the first use, by all threads, and kept: for all calls, and for their
-/// backward. A clone costs one reference count and shares them.
+/// The caller supplies the degrees, because a node in a partition or in a block has more edges in the whole graph than
+/// in the relation at hand. Factors are computed in parallel on first use and cached for all calls and their backward.
+/// A clone costs one reference count and shares the cache.
 #[derive(Clone)]
 pub struct DegreeScale(Arc<Scale>);
 
@@ -49,7 +49,7 @@ struct Scale {
     power: f64,
     double: Derived<Vec<f64>>,
     single: Derived<Vec<f32>>,
-    /// The factors on devices.
+    /// Copies of the factors on devices.
     attached: Attached,
 }
 
@@ -86,7 +86,7 @@ impl DegreeScale {
             attached: Attached::default(),
         }))
     }
-    /// Whether it is a clone of `other`.
+    /// Whether both are clones of one value.
     #[doc(hidden)]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -99,7 +99,7 @@ impl DegreeScale {
     pub fn power(&self) -> f64 {
         self.0.power
     }
-    /// What devices keep beside the factors.
+    /// Data that devices cache for these factors.
     #[doc(hidden)]
     pub fn attached(&self) -> &Attached {
         &self.0.attached
@@ -109,13 +109,13 @@ impl DegreeScale {
     pub fn double(&self) -> &[f64] {
         self.0.double.get_or_compute(|| self.compute(|f| f))
     }
-    /// The factors, rounded.
+    /// The factors, rounded to f32.
     #[doc(hidden)]
     pub fn single(&self) -> &[f32] {
         self.0.single.get_or_compute(|| self.compute(|f| f as f32))
     }
     fn compute<A: Send>(&self, of: impl Fn(f64) -> A + Sync) -> Vec<A> {
-        // Two roots are frequent, and exact where the general power need not be.
+        // `sqrt` and division are rounded correctly; `powf` need not be.
         let root: fn(f64, f64) -> f64 = match self.0.power {
             -0.5 => |d, _| 1.0 / d.sqrt(),
             -1.0 => |d, _| 1.0 / d,
@@ -144,11 +144,11 @@ struct Inner {
 pub struct AggregatePlan(Arc<Inner>);
 
 impl AggregatePlan {
-    /// Of rows of `width` features, with a weight of every edge if `weighted`, and a bias if `biased`.
+    /// Aggregation of rows with `width` features, with one weight per edge if `weighted`, and with a bias if `biased`.
     ///
     /// # Errors
-    /// Rows of more than `u32::MAX` entries, degrees that are not those of the relation, an activation out of its
-    /// range.
+    /// Rows of more than `u32::MAX` entries; degrees that are not one per node of the relation; a parameter of the
+    /// activation outside its range.
     pub fn new(
         relation: &Relation,
         width: usize,
@@ -173,19 +173,19 @@ impl AggregatePlan {
     pub fn relation(&self) -> &Relation {
         &self.0.relation
     }
-    /// Columns.
+    /// Number of features.
     pub fn width(&self) -> usize {
         self.0.width
     }
-    /// Whether there are edge weights; if not, that operand has no entries.
+    /// Whether there are edge weights. If not, the operand is an empty slice.
     pub fn weighted(&self) -> bool {
         self.0.weighted
     }
-    /// Whether there is a bias; if not, that operand has no entries.
+    /// Whether there is a bias. If not, the operand is an empty slice.
     pub fn biased(&self) -> bool {
         self.0.biased
     }
-    /// Applied at the end.
+    /// Activation of the result.
     pub fn activation(&self) -> Activation {
         self.0.options.activation
     }
@@ -201,7 +201,7 @@ impl AggregatePlan {
     pub fn destination(&self) -> Option<&DegreeScale> {
         self.0.options.destination.as_ref()
     }
-    /// The sum inside.
+    /// The sum before scaling, bias and activation, as a GSpMM.
     pub fn product(&self) -> GspmmPlan {
         let op = if self.weighted() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
         let rhs: &[usize] = if self.weighted() { &[] } else { &[self.width()] };
@@ -224,7 +224,7 @@ impl AggregatePlan {
 mod tests {
     use super::*;
 
-    /// Computed once in each type, for all clones.
+    /// Each element type is computed once, and all clones share it.
     #[test]
     fn factors_are_kept() {
         let degrees: Vec<u32> = (0..10_000).collect();

@@ -8,12 +8,12 @@ use burn_gnn_structure::Relation;
 use crate::dense::dropout::{DROPOUT_ARGS, DropoutPlan, EdgeDropout};
 use crate::error::PlanError;
 
-/// Settings of `gat_attention`.
+/// Options of `gat_attention`.
 #[derive(Clone, Debug)]
 pub struct GatOptions {
-    /// What `leaky_relu` multiplies numbers below 0 by.
+    /// Slope of `leaky_relu` below 0.
     pub slope: f64,
-    /// Dropout on the weights: that of head `h` on edge `e` becomes `α / (1 - prob)` if
+    /// Dropout on the attention weights: the weight `α` of head `h` on edge `e` becomes `α / (1 - prob)` if
     /// `stream.uniform(ids[e], h) >= prob`, and 0 otherwise.
     pub dropout: Option<EdgeDropout>,
 }
@@ -53,21 +53,19 @@ struct Inner {
     dropout: Option<DropoutPlan>,
 }
 
-/// Relation, sizes, scores and dropout of one attention; a clone costs one reference count.
-///
-/// Backends receive it as a plain argument. It knows every output shape without reading data.
+/// Relation, sizes, scores and dropout of one attention. A clone costs one reference count.
 #[derive(Clone, Debug)]
 pub struct AttentionPlan(Arc<Inner>);
 
-/// Most entries of a row: buffers of a row's edges are within reach of 32-bit numbers.
+/// Largest number of entries of a row, so that kernels index their buffers for a block of edges with 32 bits.
 const LIMIT: usize = u32::MAX as usize / 32;
 
 impl AttentionPlan {
-    /// Scores are `leaky_relu(a_src[u] + a_dst[v])`; `op` names the operator in texts of errors.
+    /// Attention with scores `leaky_relu(a_src[u] + a_dst[v])`. `op` is the name of the operator in errors.
     ///
     /// # Errors
-    /// Rows that are too wide, a slope that is not finite, a dropout probability outside `[0, 1)`, a number of ids that
-    /// is not that of the edges.
+    /// Rows that are too wide; a slope that is not finite; a dropout probability outside `[0, 1)`; dropout ids that are
+    /// not one per edge.
     pub fn gat(
         op: &'static str,
         relation: &Relation,
@@ -91,10 +89,10 @@ impl AttentionPlan {
             options.dropout.as_ref(),
         )
     }
-    /// Scores are given per edge.
+    /// Attention with a given score per edge and head.
     ///
     /// # Errors
-    /// Those of [`gat`](Self::gat).
+    /// As [`gat`](Self::gat).
     pub fn edges(
         op: &'static str,
         relation: &Relation,
@@ -124,7 +122,7 @@ impl AttentionPlan {
     pub fn relation(&self) -> &Relation {
         &self.0.relation
     }
-    /// Heads.
+    /// Number of heads.
     pub fn heads(&self) -> usize {
         self.0.heads
     }
@@ -136,11 +134,11 @@ impl AttentionPlan {
     pub fn scoring(&self) -> AttentionScoring {
         self.0.scoring
     }
-    /// Dropout on the weights, "rows" being edges and "columns" heads.
+    /// Dropout on the weights: rows of the mask are edges, columns are heads.
     pub fn dropout(&self) -> Option<&DropoutPlan> {
         self.0.dropout.as_ref()
     }
-    /// Entries of a row of all heads.
+    /// Features of all heads together.
     pub fn width(&self) -> usize {
         self.heads() * self.dim()
     }

@@ -4,33 +4,33 @@ use burn::tensor::Shape;
 
 use crate::error::PlanError;
 
-/// How the columns of an output row find their operand entry.
+/// Index map from the columns of an output row to the entries of an operand row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Columns {
     /// Column `j` reads entry `j`.
     Same,
-    /// Every column reads the only entry.
+    /// Every column reads the single entry.
     One,
     /// Column `j` reads entry `j / times`, `times` 8 or a multiple of 16: attention heads.
     Repeat(usize),
-    /// Column `j` reads entry `table[j]`; no entries if no column is ever read.
+    /// Column `j` reads entry `table[j]`. The table is empty where no column is ever read.
     Table(Vec<u32>),
 }
 
-/// One operand's feature row against the output's.
+/// Broadcasting of one operand's feature row to the output's.
 #[derive(Clone, Debug)]
 pub struct RowMap {
-    /// Feature shape as given.
+    /// Feature shape of the operand.
     pub own: Vec<usize>,
-    /// Feature shape with leading ones up to the rank of the output's.
+    /// The same with leading ones, up to the rank of the output.
     pub padded: Vec<usize>,
     /// Entries of a row.
     pub len: usize,
-    /// How the columns of an output row find their entry.
+    /// Index map from columns of an output row.
     pub columns: Columns,
 }
 
-/// Why two feature shapes cannot be operands of one call.
+/// Reason why two feature shapes cannot be operands of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BroadcastError {
     /// They do not broadcast.
@@ -40,7 +40,7 @@ pub enum BroadcastError {
 }
 
 impl BroadcastError {
-    /// The error of operator `op`, of feature shapes `lhs` and `rhs`.
+    /// Converts to the error of operator `op` on feature shapes `lhs` and `rhs`.
     pub fn of(self, op: &'static str, lhs: &[usize], rhs: &[usize]) -> PlanError {
         match self {
             Self::Axes => PlanError::Broadcast { op, lhs: lhs.to_vec(), rhs: rhs.to_vec() },
@@ -49,22 +49,22 @@ impl BroadcastError {
     }
 }
 
-/// Offsets in a row are 32-bit.
+/// Largest number of entries of a feature row: kernels use 32-bit offsets in a row.
 pub const MAX_COLUMNS: usize = u32::MAX as usize;
 
-/// Entries of a row; `None` for more than [`MAX_COLUMNS`].
+/// Number of entries of a row; `None` above [`MAX_COLUMNS`].
 pub(crate) fn width(features: &[usize]) -> Option<usize> {
-    // A zero anywhere wins over an overflow of the axes before it.
+    // A zero axis makes the row empty, even where the product of the axes before it overflows.
     if features.contains(&0) {
         return Some(0);
     }
     features.iter().try_fold(1usize, |n, &axis| n.checked_mul(axis)).filter(|&n| n <= MAX_COLUMNS)
 }
 
-/// Entries of a row of this feature shape; few enough that 32 bits number them.
+/// Number of entries of a row of this feature shape.
 ///
 /// # Errors
-/// More entries.
+/// More than [`MAX_COLUMNS`] entries.
 pub fn check_width(op: &'static str, features: &[usize]) -> Result<usize, PlanError> {
     width(features).ok_or_else(|| PlanError::TooWide {
         op,
@@ -80,7 +80,7 @@ pub fn with_rows(rows: usize, features: &[usize]) -> Shape {
 }
 
 impl RowMap {
-    /// `read`: whether any column is looked up; otherwise no table is made.
+    /// `read`: whether kernels read any column. If not, no table is allocated.
     fn new(own: &[usize], out: &[usize], read: bool) -> Result<Self, BroadcastError> {
         let mut padded = vec![1; out.len() - own.len()];
         padded.extend_from_slice(own);
@@ -96,7 +96,7 @@ impl RowMap {
         };
         Ok(Self { own: own.to_vec(), padded, len, columns })
     }
-    /// The offsets as a table whatever the kind, for the general path.
+    /// The index map as a table of offsets, for kernels of any broadcasting.
     pub fn table(&self, out: &[usize]) -> Vec<u32> {
         match &self.columns {
             Columns::Table(t) => t.clone(),
@@ -105,8 +105,8 @@ impl RowMap {
     }
 }
 
-/// How many neighbouring columns read one entry, where leading axes are equal and the others broadcast, and
-/// kernels have a loop for it.
+/// Number of adjacent columns that read one entry, where leading axes are equal, the remaining ones broadcast, and
+/// kernels have a loop for this number.
 fn repeat(padded: &[usize], out: &[usize]) -> Option<usize> {
     let same = padded.iter().zip(out).take_while(|(p, o)| p == o).count();
     let times = out[same..].iter().try_fold(1usize, |n, &axis| n.checked_mul(axis))?;
@@ -114,8 +114,8 @@ fn repeat(padded: &[usize], out: &[usize]) -> Option<usize> {
         .then_some(times)
 }
 
-/// Offset in a row of shape `padded` for each entry of a row of shape `out` (row-major); for the first axes of `out`
-/// alone, where each block of the others starts.
+/// Offset in a row of shape `padded` for each entry of a row of shape `out`, in row-major order. If `out` has only the
+/// leading axes, these are the offsets at which the blocks of the trailing axes start.
 pub fn row_offsets(padded: &[usize], out: &[usize]) -> Vec<u32> {
     let mut offsets = vec![0u32];
     let mut stride = padded.iter().product::<usize>();
@@ -128,8 +128,11 @@ pub fn row_offsets(padded: &[usize], out: &[usize]) -> Vec<u32> {
     offsets
 }
 
-/// Feature shape of the result, entries of its rows, and the two maps. Without edges no message is ever
-/// made, and tables of offsets stay empty.
+/// Broadcasts two feature shapes as NumPy does. Returns the feature shape of the result, the entries of its rows, and
+/// the maps of both operands. Without edges tables of offsets stay empty, since no message is computed.
+///
+/// # Errors
+/// Shapes that do not broadcast; rows of more than [`MAX_COLUMNS`] entries.
 pub fn broadcast(
     lhs: &[usize],
     rhs: &[usize],
@@ -185,21 +188,22 @@ mod tests {
         const M: usize = 1 << 20;
         assert_eq!(broadcast(&[M, 1], &[1, M], 0).unwrap_err(), BroadcastError::Width(vec![M, M]));
         assert_eq!(broadcast(&[M, 1], &[1, M], 9).unwrap_err(), BroadcastError::Width(vec![M, M]));
-        // Products that do not fit a usize, of the result and of an operand whose result is empty.
+        // Products that overflow `usize`: of the result, and of an operand whose result is empty.
         let huge = [1 << 40, 1 << 40];
         assert_eq!(broadcast(&huge, &[1], 0).unwrap_err(), BroadcastError::Width(huge.to_vec()));
         assert_eq!(
             broadcast(&[1 << 40, 1 << 40, 1], &[0], 0).unwrap_err(),
             BroadcastError::Width(vec![1 << 40, 1 << 40, 1])
         );
-        // A zero last, after axes whose product does not fit.
+        // A last axis of length 0 after axes whose product overflows.
         assert_eq!(broadcast(&[1 << 40, 1 << 40, 0], &[0], 3).unwrap().1, 0);
         assert_eq!(broadcast(&[MAX_COLUMNS], &[1], 5).unwrap().1, MAX_COLUMNS);
         assert_eq!(
             broadcast(&[MAX_COLUMNS + 1], &[1], 5).unwrap_err(),
             BroadcastError::Width(vec![MAX_COLUMNS + 1])
         );
-        // Wide, allowed, and never read: no table of 4 GB. No multiple of 16, which would need no table anyway.
+        // Wide rows that are allowed and never read allocate no table, which would take 4 GB. The width is no multiple
+        // of 16, as those need no table.
         const W: usize = (1 << 15) + 1;
         for (lhs, rhs, edges) in [(&[W, 1][..], &[1, W][..], 0), (&[W, 1, 1], &[1, W, 0], 7)] {
             let (_, _, l, r) = broadcast(lhs, rhs, edges).unwrap();

@@ -2,18 +2,18 @@
 
 use rayon::prelude::*;
 
-/// What is wrong with an argument of an operator, as far as sizes, numbers and ids show.
+/// Invalid argument of an operator: a size, a number or an id.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The first axis of an operand does not count what it must count.
+    /// An operand with a wrong number of rows.
     #[error("{op}: `{arg}` must have {expected} rows ({why}), got {actual}; give as many rows")]
     Rows {
         /// Operator.
         op: &'static str,
         /// Argument.
         arg: &'static str,
-        /// What the rows stand for.
+        /// Meaning of the expected number.
         why: &'static str,
         /// Rows expected.
         expected: usize,
@@ -33,7 +33,7 @@ pub enum PlanError {
         /// Feature shape of the right operand.
         rhs: Vec<usize>,
     },
-    /// Rows of more entries than a kernel can number.
+    /// Rows with more entries than kernels can index.
     #[error(
         "{op}: a row of feature shape {shape:?} (first axis left out) must have at most {limit} entries; split the features"
     )]
@@ -42,10 +42,10 @@ pub enum PlanError {
         op: &'static str,
         /// Feature shape of an operand or of the result.
         shape: Vec<usize>,
-        /// Most entries that a row may have.
+        /// Largest number of entries of a row.
         limit: usize,
     },
-    /// The second axis of an operand does not count what it must count.
+    /// An operand with a wrong feature size.
     #[error(
         "{op}: `{arg}` must have feature size {expected} ({why}), got {actual}; give as many features"
     )]
@@ -54,7 +54,7 @@ pub enum PlanError {
         op: &'static str,
         /// Argument.
         arg: &'static str,
-        /// What the features stand for.
+        /// Meaning of the expected size.
         why: &'static str,
         /// Feature size expected.
         expected: usize,
@@ -85,18 +85,17 @@ pub enum PlanError {
         /// The value found.
         value: f64,
     },
-    /// A parameter of an activation outside its range, in which the sign of the argument cannot be recovered from the
-    /// result.
+    /// A parameter of an activation outside the range in which the derivative is a function of the result.
     #[error(
-        "{op}: {arg} must be {range}, got {value}: its derivative would not follow from its result; \
-         apply the activation as an operation of its own"
+        "{op}: {arg} must be {range}, got {value}: otherwise its derivative is not a function of its result; \
+         apply the activation as a separate operation"
     )]
     Activation {
         /// Operator.
         op: &'static str,
         /// Parameter and activation.
         arg: &'static str,
-        /// What it may be.
+        /// Range of valid values.
         range: &'static str,
         /// The value found.
         value: f64,
@@ -108,12 +107,12 @@ pub enum PlanError {
         op: &'static str,
         /// Argument.
         arg: &'static str,
-        /// What it may be.
+        /// Range of valid values.
         range: &'static str,
         /// The value found.
         value: f64,
     },
-    /// An entry of a list of numbers (ids, types, targets) out of its range.
+    /// An id, type or target out of range.
     #[error(
         "{op}: `{arg}[{position}]` must lie in 0..{bound} ({why}), got {value}; number them from 0"
     )]
@@ -124,14 +123,14 @@ pub enum PlanError {
         arg: &'static str,
         /// Position in the list.
         position: usize,
-        /// The first number that is too large.
+        /// Exclusive upper bound.
         bound: usize,
-        /// What it counts.
+        /// Meaning of the bound.
         why: &'static str,
         /// The number found.
         value: u64,
     },
-    /// Numbers that must ascend, each once.
+    /// Numbers that are not strictly ascending.
     #[error(
         "{op}: `{arg}[{position}]` must be above {before} (they ascend, each once), got {value}; sort them and remove repeats"
     )]
@@ -147,19 +146,20 @@ pub enum PlanError {
         /// The number found.
         value: u32,
     },
-    /// Segments that do not cut rows as they say.
+    /// Lengths or offsets that do not define segments.
     #[error("{op}: {what}")]
     Segments {
         /// Operator.
         op: &'static str,
-        /// What is wrong, with the numbers.
+        /// Description of the fault with its numbers.
         what: String,
     },
 }
 
 burn_gnn_structure::debug_is_message!(PlanError);
 
-/// The panic that a function without `try_` makes of an error, at its caller's line.
+/// Returns the value, or panics with the text of the error at the line of the caller: how functions without `try_`
+/// report errors.
 #[track_caller]
 pub fn accept<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
     match result {
@@ -168,10 +168,10 @@ pub fn accept<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
     }
 }
 
-/// Whether an operand has the number of rows that it must have.
+/// Checks the number of rows of an operand. `why` is the meaning of the expected number.
 ///
 /// # Errors
-/// Another number.
+/// `actual` differs from `expected`.
 pub fn check_rows(
     op: &'static str,
     arg: &'static str,
@@ -186,10 +186,10 @@ pub fn check_rows(
     }
 }
 
-/// Whether an operand has the shape that it must have.
+/// Checks the shape of an operand.
 ///
 /// # Errors
-/// Another shape.
+/// `actual` differs from `expected`.
 pub fn check_shape(
     op: &'static str,
     arg: &'static str,
@@ -202,7 +202,7 @@ pub fn check_shape(
     Err(PlanError::Shape { op, arg, expected: expected.to_vec(), actual: actual.to_vec() })
 }
 
-/// Refuses more types than 32 bits can number, one number kept free as "no type".
+/// Checks that `u32` can number the types; `u32::MAX` is reserved for "no type".
 ///
 /// # Errors
 /// `u32::MAX` types or more.
@@ -213,10 +213,10 @@ pub fn check_types(op: &'static str, arg: &'static str, types: usize) -> Result<
     Err(PlanError::Parameter { op, arg, range: "at most 4294967294", value: types as f64 })
 }
 
-/// Refuses a number that is not below `bound`, the count of `why`.
+/// Checks that all values are below `bound`. `why` is the meaning of the bound.
 ///
 /// # Errors
-/// The first such number.
+/// The first value that is not.
 pub fn check_below<I: Copy + Sync + Into<u32>>(
     op: &'static str,
     arg: &'static str,

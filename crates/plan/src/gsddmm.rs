@@ -9,7 +9,7 @@ use crate::broadcast::{BroadcastError, RowMap, broadcast, row_offsets, with_rows
 use crate::error::{PlanError, check_rows};
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side};
 
-/// How the result of an edge is made from two operand rows.
+/// Edge operator: combines two operand rows to the result of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SddmmOp {
     /// `lhs + rhs`
@@ -20,11 +20,11 @@ pub enum SddmmOp {
     Mul,
     /// `lhs / rhs`
     Div,
-    /// `Σ lhs * rhs` over the last axis, which stays with size 1.
+    /// `Σ lhs * rhs` over the last axis, which becomes 1.
     Dot,
-    /// The row of `lhs`; `rhs` is not looked at.
+    /// The row of `lhs`; `rhs` is ignored.
     CopyLhs,
-    /// The row of `rhs`; `lhs` is not looked at.
+    /// The row of `rhs`; `lhs` is ignored.
     CopyRhs,
 }
 
@@ -41,7 +41,7 @@ impl SddmmOp {
     pub fn uses_rhs(self) -> bool {
         self != Self::CopyLhs
     }
-    /// Which operands the gradient of `side` reads, `(lhs, rhs)`.
+    /// Whether the gradient of `side` reads each operand, `(lhs, rhs)`.
     pub fn gradient_reads(self, side: Side) -> (bool, bool) {
         match (self, side) {
             (Self::Mul | Self::Div | Self::Dot, Side::Lhs) => (false, true),
@@ -65,14 +65,14 @@ impl From<BinaryOp> for SddmmOp {
     }
 }
 
-/// Where the rows of an operand live.
+/// Rows of an operand: one per source node, per destination node or per edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// On source nodes, `u`.
+    /// Source nodes, `u`.
     Src,
-    /// On destination nodes, `v`.
+    /// Destination nodes, `v`.
     Dst,
-    /// On edges, `e`.
+    /// Edges, `e`.
     Edge,
 }
 
@@ -80,7 +80,7 @@ impl Target {
     /// Every target.
     pub const ALL: [Self; 3] = [Self::Src, Self::Dst, Self::Edge];
 
-    /// Rows that an operand on this target has.
+    /// Number of rows of an operand on this target.
     pub fn rows(self, relation: &Relation) -> usize {
         match self {
             Self::Src => relation.num_src(),
@@ -88,7 +88,7 @@ impl Target {
             Self::Edge => relation.num_edges(),
         }
     }
-    /// What rows on this target stand for, in errors.
+    /// Meaning of the number of rows, in errors.
     #[doc(hidden)]
     pub fn why(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ impl Target {
             Self::Edge => "one per edge of the relation",
         }
     }
-    /// Whether an operand has the rows that this target has.
+    /// Checks the number of rows of an operand on this target.
     #[doc(hidden)]
     pub fn check_rows(
         self,
@@ -110,22 +110,22 @@ impl Target {
     }
 }
 
-/// The columns of a product row as blocks of equal length, inside of which each operand either walks
-/// along or stays on one entry.
+/// Columns of a product row in blocks of equal length. Inside a block each operand either advances with the column or
+/// stays at one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocks {
     /// Columns of a block.
     pub len: usize,
-    /// Where the blocks start in the rows of `lhs` and `rhs`; empty where no row is ever read.
+    /// Offsets of the blocks in the rows of `lhs` and `rhs`; empty where no row is ever read.
     pub starts: [Vec<u32>; 2],
-    /// Whether `lhs` and `rhs` walk along.
+    /// Whether `lhs` and `rhs` advance with the column.
     pub walks: [bool; 2],
 }
 
 impl Blocks {
-    /// `only_last`: a block is the last axis, even where axes before it have the same pattern.
+    /// `only_last`: blocks are single rows of the last axis, even where the axes before it have the same pattern.
     fn new(maps: [&RowMap; 2], out: &[usize], only_last: bool, read: bool) -> Self {
-        // An axis of size 1 fits any pattern.
+        // An axis of length 1 has either pattern.
         let pattern =
             |axis: usize| (out[axis] != 1).then(|| maps.map(|m| m.padded[axis] == out[axis]));
         let (mut first, mut walks) = (out.len(), None);
@@ -155,15 +155,13 @@ struct Inner {
     blocks: Blocks,
 }
 
-/// Relation, operator, targets and broadcasting of one GSDDMM; a clone costs one reference count.
-///
-/// Backends receive it as a plain argument. It knows every output shape without reading data.
+/// Relation, operator, targets and broadcasting of one GSDDMM. A clone costs one reference count.
 #[derive(Clone, Debug)]
 pub struct GsddmmPlan(Arc<Inner>);
 
 impl GsddmmPlan {
-    /// `features` are those of `lhs` and `rhs`, the first axis left out; a copy gives its operand's target
-    /// and shape twice.
+    /// `features` are the feature shapes (all axes but the first) of `lhs` and `rhs`. For a copy target and shape of
+    /// its operand are given twice.
     ///
     /// # Errors
     /// Shapes that do not broadcast, or whose rows have more than [`MAX_COLUMNS`](crate::MAX_COLUMNS) entries.
@@ -202,7 +200,7 @@ impl GsddmmPlan {
     pub fn op(&self) -> SddmmOp {
         self.0.op
     }
-    /// Where an operand lives.
+    /// Target of an operand.
     pub fn target(&self, side: Side) -> Target {
         self.0.targets[at(side)]
     }
@@ -218,7 +216,7 @@ impl GsddmmPlan {
     pub fn operand_rows(&self, side: Side) -> usize {
         self.target(side).rows(&self.0.relation)
     }
-    /// How the columns of a product find their entry in an operand's row.
+    /// Index map from the columns of a product to an operand's row.
     pub fn map(&self, side: Side) -> &RowMap {
         &self.0.maps[at(side)]
     }
@@ -226,7 +224,7 @@ impl GsddmmPlan {
     pub fn out(&self) -> &[usize] {
         &self.0.out
     }
-    /// Feature shape of `lhs * rhs`: that of the result, but for the last axis of a dot.
+    /// Feature shape of `lhs * rhs`. It is the feature shape of the result, except for the last axis of a dot product.
     pub fn product(&self) -> &[usize] {
         &self.0.product
     }
@@ -238,12 +236,12 @@ impl GsddmmPlan {
     pub fn out_width(&self) -> usize {
         self.0.out.iter().product()
     }
-    /// The columns of a product row as blocks.
+    /// Blocks of the columns of a product row.
     pub fn blocks(&self) -> &Blocks {
         &self.0.blocks
     }
 
-    /// The GSpMM that is the gradient of one side, if there is one: its kernels serve then.
+    /// The GSpMM that computes the gradient of `side`, where there is one.
     pub fn as_gspmm(&self, side: Side) -> Option<Gather> {
         let other = side.opposite();
         let relation = match self.target(side) {
@@ -261,7 +259,7 @@ impl GsddmmPlan {
             (SddmmOp::Add | SddmmOp::Sub | SddmmOp::CopyLhs | SddmmOp::CopyRhs, _) => {
                 plan(BinaryOp::CopyRhs, out).map(Gather::Plain)
             }
-            // The other operand must be on the other endpoint; rows of the same endpoint or of edges are no messages.
+            // The other operand must be on the opposite endpoint: GSpMM reads no rows of the endpoint that it reduces to.
             (SddmmOp::Mul | SddmmOp::Dot, _)
                 if self.target(other) != self.target(side)
                     && self.target(other) != Target::Edge =>
@@ -273,14 +271,14 @@ impl GsddmmPlan {
     }
 }
 
-/// A gradient that is a sum over the edges of a node.
+/// Gradient that is a sum over the edges of a node.
 #[derive(Debug)]
 pub enum Gather {
-    /// Of the incoming gradient.
+    /// Sum of the incoming gradient.
     Plain(GspmmPlan),
-    /// As `Plain`, with the sign changed.
+    /// The negative of that sum.
     Negated(GspmmPlan),
-    /// Of the other operand's rows times the incoming gradient.
+    /// Sum of the other operand's rows times the incoming gradient.
     Weighted(GspmmPlan),
 }
 
@@ -317,7 +315,7 @@ mod tests {
         assert_eq!(blocks(SddmmOp::Add, &[2, 1], &[2, 1]), of(2, &[0], &[0], [true, true]));
         assert_eq!(blocks(SddmmOp::Add, &[], &[]), of(1, &[0], &[0], [true, true]));
         assert_eq!(blocks(SddmmOp::Add, &[3], &[2, 3]), of(3, &[0, 0], &[0, 3], [true, true]));
-        // A dot keeps to its axis.
+        // A block of a dot product is its last axis.
         assert_eq!(blocks(SddmmOp::Dot, &[2, 3], &[2, 3]), of(3, &[0, 3], &[0, 3], [true, true]));
         assert_eq!(blocks(SddmmOp::Dot, &[2, 1], &[2, 1]), of(1, &[0, 1], &[0, 1], [true, true]));
         assert_eq!(blocks(SddmmOp::Dot, &[], &[]), of(1, &[0], &[0], [true, true]));

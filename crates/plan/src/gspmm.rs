@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::broadcast::{BroadcastError, RowMap, broadcast, with_rows};
 
-/// How a message is made from a source row and an edge row.
+/// Message operator: combines a source row `lhs` and an edge row `rhs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `lhs + rhs`
@@ -19,9 +19,9 @@ pub enum BinaryOp {
     Mul,
     /// `lhs / rhs`
     Div,
-    /// The source row; the edge operand is not looked at.
+    /// The source row; the edge operand is ignored.
     CopyLhs,
-    /// The edge row; the source operand is not looked at.
+    /// The edge row; the source operand is ignored.
     CopyRhs,
 }
 
@@ -38,7 +38,7 @@ impl BinaryOp {
     pub fn uses_rhs(self) -> bool {
         self != Self::CopyLhs
     }
-    /// Which operands the gradient of `side` reads, `(lhs, rhs)`.
+    /// Whether the gradient of `side` reads each operand, `(lhs, rhs)`.
     pub fn gradient_reads(self, side: Side) -> (bool, bool) {
         match (self, side) {
             (Self::Mul | Self::Div, Side::Lhs) => (false, true),
@@ -49,16 +49,16 @@ impl BinaryOp {
     }
 }
 
-/// How the messages of a destination become one row.
+/// Reducer: combines the messages of a destination to one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reduce {
     /// Sum.
     Sum,
-    /// Sum divided by the in-degree, parallel edges counted.
+    /// Sum divided by the in-degree; parallel edges count.
     Mean,
-    /// Largest message; the first of equal ones, and the first NaN if there is one.
+    /// Largest message. Of equal messages the first is the argmax; a NaN is larger than any number.
     Max,
-    /// Smallest message; the first of equal ones, and the first NaN if there is one.
+    /// Smallest message. Of equal messages the first is the argmin; a NaN is smaller than any number.
     Min,
 }
 
@@ -66,7 +66,7 @@ impl Reduce {
     /// Every reducer.
     pub const ALL: [Self; 4] = [Self::Sum, Self::Mean, Self::Max, Self::Min];
 
-    /// Whether one message wins, so that the gradient needs to know which.
+    /// Whether the result is one of the messages, so that the gradient reads the argmax or argmin.
     pub fn selects(self) -> bool {
         matches!(self, Self::Max | Self::Min)
     }
@@ -75,14 +75,14 @@ impl Reduce {
 /// One of two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The left one; of GSpMM that on source nodes.
+    /// The left operand; in GSpMM it is on source nodes.
     Lhs,
-    /// The right one; of GSpMM that on edges.
+    /// The right operand; in GSpMM it is on edges.
     Rhs,
 }
 
 impl Side {
-    /// The other one.
+    /// The other operand.
     pub fn opposite(self) -> Self {
         match self {
             Self::Lhs => Self::Rhs,
@@ -102,15 +102,12 @@ struct Inner {
     width: usize,
 }
 
-/// Relation, operator, reducer and broadcasting of one GSpMM; a clone costs one reference count.
-///
-/// Backends receive it as a plain argument. It knows every output shape without reading data.
+/// Relation, operator, reducer and broadcasting of one GSpMM. A clone costs one reference count.
 #[derive(Clone, Debug)]
 pub struct GspmmPlan(Arc<Inner>);
 
 impl GspmmPlan {
-    /// `lhs` and `rhs` are feature shapes, the first axis left out; a copy gives its operand's shape
-    /// for both.
+    /// `lhs` and `rhs` are feature shapes (all axes but the first). For a copy both are the shape of its operand.
     ///
     /// # Errors
     /// Shapes that do not broadcast, or whose rows have more than [`MAX_COLUMNS`](crate::MAX_COLUMNS) entries.
@@ -136,7 +133,7 @@ impl GspmmPlan {
     pub fn reduce(&self) -> Reduce {
         self.0.reduce
     }
-    /// Shape of the result and of the winning edge ids.
+    /// Shape of the result and of the argmax edge ids.
     pub fn out_shape(&self) -> Shape {
         with_rows(self.0.relation.num_dst(), &self.0.out)
     }
@@ -151,7 +148,7 @@ impl GspmmPlan {
             Side::Rhs => self.0.relation.num_edges(),
         }
     }
-    /// How the columns of a message find their entry in an operand's row.
+    /// Index map from the columns of a message to an operand's row.
     pub fn map(&self, side: Side) -> &RowMap {
         match side {
             Side::Lhs => &self.0.lhs,

@@ -1,9 +1,11 @@
 //! Checked plans of message-passing operators, and the enums and the broadcasting that they share.
 //!
-//! What `burn-gnn-cpu`, `burn-gnn-cube` and `burn-gnn-ops` share, and no more: programs take what they need of it from
-//! `burn-gnn`. A plan is a plain value with private fields: what it says was checked when it was made, so a kernel that
-//! takes one relies on it. What can be wrong with it is a [`PlanError`]. Types that users make themselves
-//! ([`Segments`], [`RelationalIndex`], [`DegreeScale`], [`KeyedDropout`]) hide what they have for kernels.
+//! This crate holds what `burn-gnn-cpu`, `burn-gnn-cube` and `burn-gnn-ops` share; programs use it through `burn-gnn`.
+//!
+//! A plan describes one call of an operator: edges, operator, sizes, broadcasting and options, without tensors. Its
+//! fields are private and its constructor validates them, so kernels rely on them without further checks. Constructors
+//! return a [`PlanError`]. Users construct [`Segments`], [`RelationalIndex`], [`DegreeScale`] and [`KeyedDropout`];
+//! their methods for kernels are hidden from the documentation.
 
 #![forbid(unsafe_code)]
 

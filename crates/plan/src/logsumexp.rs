@@ -8,7 +8,7 @@ use crate::softmax::SoftmaxPlan;
 
 const NAME: &str = "segment_logsumexp";
 
-/// Segments and feature shape of one log-sum-exp; a clone costs a few reference counts.
+/// Segments and feature shape of one log-sum-exp. A clone costs a few reference counts.
 #[derive(Clone, Debug)]
 pub struct LogSumExpPlan {
     segments: Segments,
@@ -16,12 +16,12 @@ pub struct LogSumExpPlan {
 }
 
 impl LogSumExpPlan {
-    /// Over the rows of each segment; `features` is the shape of the operand, the first axis left out.
+    /// `features` is the feature shape of the operand (all axes but the first).
     ///
     /// # Errors
-    /// Rows of more than `u32::MAX` entries, more segments than a relation has nodes.
+    /// Rows of more than `u32::MAX` entries; more segments than a relation can have nodes.
     pub fn new(segments: &Segments, features: &[usize]) -> Result<Self, PlanError> {
-        // The reference reduces over the rows as edges.
+        // The reference reduces over this relation, whose edges are the rows.
         segments.relation()?;
         let softmax = SoftmaxPlan::segments(NAME, segments, features)?;
         Ok(Self { segments: segments.clone(), softmax })
@@ -30,7 +30,7 @@ impl LogSumExpPlan {
     pub fn segments(&self) -> &Segments {
         &self.segments
     }
-    /// The softmax of the same rows: its shape is that of the operand, and it is the gradient but for a factor.
+    /// The softmax of the same rows, which is the gradient up to the factor of each segment.
     pub fn softmax(&self) -> &SoftmaxPlan {
         &self.softmax
     }

@@ -1,14 +1,15 @@
 //! Checks that indices are a permutation of rows.
 
-/// Every number below its length once: checked when it is made, so that rows at different positions are different ones.
+/// A validated permutation: every number below the length occurs exactly once. Kernels rely on it to write rows in
+/// parallel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation(std::sync::Arc<[u32]>);
 
 impl Permutation {
-    /// From the numbers in their order.
+    /// Validates `numbers`.
     ///
     /// # Panics
-    /// If a number is not below the length, or there twice.
+    /// A number is not below the length, or occurs twice.
     pub fn new(numbers: Vec<u32>) -> Self {
         let mut seen = vec![0u64; numbers.len().div_ceil(64)];
         for &n in &numbers {
@@ -16,7 +17,7 @@ impl Permutation {
             let new = (n as usize) < numbers.len() && seen[word] & bit == 0;
             assert!(
                 new,
-                "a permutation of {} numbers has {n} once, found it twice or too large",
+                "a permutation of {} numbers contains each of them once, found {n} twice or too large",
                 numbers.len()
             );
             seen[word] |= bit;

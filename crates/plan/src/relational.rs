@@ -1,4 +1,4 @@
-//! Plans a relational aggregation, and sorts edges by relation once.
+//! Plans a relational aggregation, and holds edges sorted by edge type.
 
 use std::sync::Arc;
 
@@ -9,29 +9,28 @@ use rayon::prelude::*;
 use crate::broadcast::check_width;
 use crate::error::{PlanError, accept, check_below, check_rows, check_types};
 
-/// An integer that numbers edge types: `u8`, `u16` or `u32`.
+/// Integer type of type numbers: `u8`, `u16` or `u32`.
 pub trait TypeId: Copy + Send + Sync + Into<u32> {}
 impl TypeId for u8 {}
 impl TypeId for u16 {}
 impl TypeId for u32 {}
 
-/// Numbers of rows by type, ascending inside one; those of type `t` begin at `starts[t]`.
+/// Row numbers sorted by type, ascending inside a type. The rows of type `t` start at `starts[t]`.
 pub(crate) fn by_type<I: TypeId>(types: &[I], mut starts: Vec<u32>) -> Vec<u32> {
     let mut rows = vec![0; types.len()];
     for (row, &t) in (0u32..).zip(types) {
-        let place = &mut starts[t.into() as usize];
-        rows[*place as usize] = row;
-        *place += 1;
+        let next = &mut starts[t.into() as usize];
+        rows[*next as usize] = row;
+        *next += 1;
     }
     rows
 }
 
-/// Edges with a type each, sorted by type once and kept over any number of calls of
-/// `relational_aggregate`.
+/// Edges with one type per edge, sorted by type once for any number of calls of `relational_aggregate`.
 ///
-/// Sorted layouts are built on first use, by destination for the result and by source for gradients:
-/// `O(edges)` time each, 12 bytes per edge and 8 per pair of a relation and a node with edges of it.
-/// Cloning costs one reference count.
+/// Sorted layouts are built on first use and cached: by destination for the result, by source for gradients. Each takes
+/// `O(edges)` time, 12 bytes per edge and 8 bytes per pair of a relation and a node with edges of it. A clone costs one
+/// reference count.
 ///
 /// ```
 /// use burn_gnn_structure::Relation;
@@ -83,7 +82,7 @@ impl RelationalIndex {
         Ok(Self::of(relation.clone(), types.par_iter().map(|&t| t.into()).collect(), num_relations))
     }
 
-    /// The relations of a stack, in its order; sources are the rows of its tables, concatenated.
+    /// Edge types are the relations of a stack, in its order. Sources are the rows of its concatenated tables.
     pub fn from_stack(stack: &RelationStack) -> Self {
         let types = (0..stack.len())
             .flat_map(|r| std::iter::repeat_n(r as u32, stack.edge_range(r).len()))
@@ -103,8 +102,8 @@ impl RelationalIndex {
         Self { inner: Arc::new(inner), mean: false }
     }
 
-    /// The same edges, every message divided by the number of edges of its relation at its destination:
-    /// the normalisation of the R-GCN paper, without a number per edge. Shares all arrays.
+    /// The same edges with the normalisation of the R-GCN paper: every message is divided by the number of edges of its
+    /// relation at its destination. No factor per edge is stored; all arrays are shared.
     #[must_use]
     pub fn mean(&self) -> Self {
         Self { mean: true, ..self.clone() }
@@ -122,7 +121,7 @@ impl RelationalIndex {
     pub fn types(&self) -> &[u32] {
         &self.inner.types
     }
-    /// Whether messages are divided, see [`mean`](Self::mean).
+    /// Whether messages are normalised, see [`mean`](Self::mean).
     pub fn is_mean(&self) -> bool {
         self.mean
     }
@@ -141,7 +140,7 @@ impl RelationalIndex {
         &ids[starts[relation] as usize..starts[relation + 1] as usize]
     }
 
-    /// Edge ids by relation, ascending inside one, and before them where each relation starts.
+    /// Offset of each relation, and edge ids sorted by relation, ascending inside a relation.
     fn by_relation(&self) -> (&[u32], &[u32]) {
         let (starts, ids) = self.inner.by_relation.get_or_compute(|| {
             let mut starts = vec![0u32; self.num_relations() + 1];
@@ -155,13 +154,13 @@ impl RelationalIndex {
         (starts, ids)
     }
 
-    /// What kernels keep beside the edges: for [`mean`](Self::mean) and without, one of all clones.
+    /// Data that kernels cache for these edges, shared by all clones with and without [`mean`](Self::mean).
     #[doc(hidden)]
     pub fn attached(&self) -> &Attached {
         &self.inner.attached
     }
 
-    /// Edges of the same relation at the same destination, for every edge.
+    /// For each edge the number of edges of its relation at its destination.
     #[doc(hidden)]
     pub fn pair_counts(&self) -> &[u32] {
         self.inner.pair_counts.get_or_compute(|| {
@@ -172,7 +171,7 @@ impl RelationalIndex {
                 let ids = self.edge_ids(r);
                 ids.iter().for_each(|&e| at[dst[e as usize] as usize] += 1);
                 ids.iter().for_each(|&e| counts[e as usize] = at[dst[e as usize] as usize]);
-                // Only what was touched is set back: no pass over all nodes per relation.
+                // Resets only the counters that this relation used, instead of those of all nodes.
                 ids.iter().for_each(|&e| at[dst[e as usize] as usize] = 0);
             }
             counts
@@ -192,19 +191,18 @@ struct Call {
     is_diagonal: bool,
 }
 
-/// Edges and widths of one relational aggregation; a clone costs one reference count.
+/// Edges and feature sizes of one relational aggregation. A clone costs one reference count.
 ///
-/// Weights are block-diagonal matrices, a full matrix is one block.
+/// Weights are block-diagonal matrices; a full matrix is one block.
 #[derive(Clone, Debug)]
 pub struct RelationalPlan(Arc<Call>);
 
 impl RelationalPlan {
-    /// `shape` is that of the weights without the first axis: `[rows, columns]` of a matrix, or
-    /// `[blocks, rows, columns]`.
+    /// `shape` is the shape of the weight of one relation: `[rows, columns]`, or `[blocks, rows, columns]`.
     ///
     /// # Errors
-    /// Rows of the input or of the result that have more than `u32::MAX` entries. Without nodes or relations, axes may
-    /// be of any length, so they are checked here.
+    /// Rows of the input or of the result with more than `u32::MAX` entries. A tensor without nodes or relations may
+    /// have axes of any length, so that its allocation does not limit them.
     pub fn new(index: &RelationalIndex, shape: &[usize]) -> Result<Self, PlanError> {
         let (is_diagonal, [blocks, input, output]) = match *shape {
             [blocks, input, output] => (true, [blocks, input, output]),
@@ -240,7 +238,7 @@ impl RelationalPlan {
         let (r, [b, i, o]) = (self.0.index.num_relations(), self.block_shape());
         Shape::from(if self.0.is_diagonal { vec![r, b, i, o] } else { vec![r, i, o] })
     }
-    /// Shape of a factor per edge: `[num_edges]`.
+    /// Shape of the factors of edges: `[num_edges]`.
     pub fn norm_shape(&self) -> Shape {
         Shape::from(vec![self.0.index.relation().num_edges()])
     }

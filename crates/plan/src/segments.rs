@@ -9,7 +9,7 @@ use crate::permutation::Permutation;
 use crate::relational::TypeId;
 use crate::relational::by_type;
 
-/// Consecutive rows cut into segments, of any length including 0. Cloning costs one reference count.
+/// Consecutive rows in segments of any length, including 0. A clone costs one reference count.
 ///
 /// ```
 /// use burn_gnn_plan::Segments;
@@ -22,7 +22,7 @@ pub struct Segments(Arc<Inner>);
 
 struct Inner {
     offsets: Vec<u32>,
-    /// Rows as edges into segments.
+    /// Rows as edges, whose destinations are segments.
     relation: Derived<Relation>,
     attached: Attached,
 }
@@ -43,7 +43,7 @@ impl Eq for Segments {}
 
 const OP: &str = "segments";
 
-/// `u32::MAX` is kept free as "no row".
+/// Largest number of rows; `u32::MAX` is reserved for "no row".
 const LIMIT: usize = u32::MAX as usize - 1;
 
 fn wrong(what: String) -> PlanError {
@@ -77,7 +77,7 @@ impl Segments {
         Ok(Self::of(offsets))
     }
 
-    /// From the first row of each segment, and the number of rows behind the last.
+    /// From the first row of each segment, followed by the number of rows.
     ///
     /// # Panics
     /// With the text of the error that [`try_from_offsets`](Self::try_from_offsets) returns.
@@ -89,7 +89,7 @@ impl Segments {
     /// [`from_offsets`](Self::from_offsets) that returns what is wrong with its argument.
     ///
     /// # Errors
-    /// No offsets, a first one that is not 0, one below its predecessor, or more than `u32::MAX - 1` rows.
+    /// No offsets; a first offset that is not 0; an offset below its predecessor; more than `u32::MAX - 1` rows.
     pub fn try_from_offsets(offsets: &[usize]) -> Result<Self, PlanError> {
         match offsets.first() {
             None => return Err(wrong("offsets must hold at least one number, the 0 at the beginning, got none; give `[0]`".into())),
@@ -121,7 +121,7 @@ impl Segments {
         Self(Arc::new(Inner { offsets, relation: Derived::new(), attached: Attached::default() }))
     }
 
-    /// What devices keep beside the offsets.
+    /// Data that devices cache for these offsets.
     #[doc(hidden)]
     pub fn attached(&self) -> &Attached {
         &self.0.attached
@@ -138,7 +138,7 @@ impl Segments {
     pub fn num_rows(&self) -> usize {
         self.0.offsets[self.len()] as usize
     }
-    /// First row of each segment, and the number of rows.
+    /// First row of each segment, followed by the number of rows.
     pub fn offsets(&self) -> &[u32] {
         &self.0.offsets
     }
@@ -155,10 +155,11 @@ impl Segments {
     pub fn by_row(&self) -> Vec<u32> {
         (0..self.len()).flat_map(|i| std::iter::repeat_n(i as u32, self.range(i).len())).collect()
     }
-    /// Rows as edges, by row, from one source into segments; sorted, so no permutation is stored.
+    /// Rows as edges from a single source to their segments. Edges are sorted by destination, so no permutation is
+    /// stored.
     ///
     /// # Errors
-    /// More segments than a relation has nodes.
+    /// More segments than a relation can have nodes.
     #[doc(hidden)]
     pub fn relation(&self) -> Result<&Relation, PlanError> {
         self.0.relation.try_get_or_compute(|| {
@@ -169,8 +170,7 @@ impl Segments {
     }
 }
 
-/// Rows sorted by type once, to be kept over any number of calls of `gather_mm`.
-/// Cloning costs one reference count.
+/// Rows sorted by type once for any number of calls of `gather_mm`. A clone costs one reference count.
 ///
 /// ```
 /// use burn_gnn_plan::TypeIndex;
@@ -223,11 +223,11 @@ impl TypeIndex {
     pub fn rows_of(&self, ty: usize) -> &[u32] {
         &self.rows[self.segments.range(ty)]
     }
-    /// How [`rows`](Self::rows) falls into types.
+    /// Segments of [`rows`](Self::rows), one per type.
     pub fn segments(&self) -> &Segments {
         &self.segments
     }
-    /// Rows by type, ascending inside a type.
+    /// Row numbers sorted by type, ascending inside a type.
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }

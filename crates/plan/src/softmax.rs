@@ -1,4 +1,4 @@
-//! Plans a softmax over the edges of a node, or over the rows of a segment.
+//! Plans a softmax over the edges of each node, or over the rows of each segment.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::{PlanError, accept};
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::segments::Segments;
 
-/// Which endpoint the edges of one softmax share.
+/// Endpoint that the edges of one softmax share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NormBy {
     /// Edges into one destination.
@@ -19,7 +19,7 @@ pub enum NormBy {
     Src,
 }
 
-/// Groups and feature shape of one softmax; a clone costs two reference counts.
+/// Groups and feature shape of one softmax. A clone costs two reference counts.
 #[derive(Clone, Debug)]
 pub struct SoftmaxPlan {
     groups: Groups,
@@ -27,7 +27,7 @@ pub struct SoftmaxPlan {
     width: usize,
 }
 
-/// What one softmax runs over.
+/// Groups of rows that are normalised together.
 #[derive(Clone, Debug)]
 enum Groups {
     /// The edges of each destination.
@@ -37,8 +37,8 @@ enum Groups {
 }
 
 impl SoftmaxPlan {
-    /// Over the edges of a node; `features` is the shape of the logits, the first axis left out, `op` names the
-    /// operator in texts of errors.
+    /// Softmax over the edges of each node. `features` is the feature shape of the logits (all axes but the first),
+    /// `op` the name of the operator in errors.
     ///
     /// # Errors
     /// Rows of more than `u32::MAX` entries.
@@ -58,7 +58,7 @@ impl SoftmaxPlan {
             width: check_width(op, features)?,
         })
     }
-    /// Over the rows of a segment.
+    /// Softmax over the rows of each segment.
     ///
     /// # Errors
     /// Rows of more than `u32::MAX` entries.
@@ -73,11 +73,11 @@ impl SoftmaxPlan {
             width: check_width(op, features)?,
         })
     }
-    /// The edges, reversed where needed, so that those of one softmax end in one destination; of segments a relation
-    /// whose edges are rows.
+    /// A relation in which the rows of a group are the in-edges of one destination: the edges, reversed where they are
+    /// normalised by source, or the relation of the segments.
     ///
     /// # Panics
-    /// If there are more segments than a relation has nodes.
+    /// More segments than a relation can have nodes.
     #[track_caller]
     pub fn relation(&self) -> &Relation {
         match &self.groups {
@@ -85,7 +85,7 @@ impl SoftmaxPlan {
             Groups::Segments(segments) => accept(segments.relation()),
         }
     }
-    /// The segments, where rows are theirs.
+    /// The segments, if groups are segments.
     pub fn as_segments(&self) -> Option<&Segments> {
         match &self.groups {
             Groups::Edges(_) => None,
@@ -103,7 +103,7 @@ impl SoftmaxPlan {
     pub fn shape(&self) -> Shape {
         with_rows(self.num_rows(), &self.features)
     }
-    /// The GSpMM that finds the largest logit of every destination.
+    /// The GSpMM that computes the largest logit of each group.
     ///
     /// # Panics
     /// As [`relation`](Self::relation).

@@ -1,22 +1,22 @@
-//! Plans a split of a tensor into runs of rows.
+//! Plans a split of a tensor by rows.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How a tensor is cut; a clone costs one reference count.
+/// Parts of a tensor, each a range of rows. A clone costs one reference count.
 #[derive(Clone, Debug)]
 pub struct SplitPlan(Cut);
 
 #[derive(Clone, Debug)]
 enum Cut {
-    /// Consecutive runs of rows, from each number to the next.
+    /// Consecutive runs of rows; run `i` is `bounds[i]..bounds[i + 1]`.
     Runs(Arc<[usize]>),
-    /// All rows, this many, and the first rows once more.
+    /// Two parts: all rows, and the first `rows` of them.
     First { all: usize, rows: usize },
 }
 
 impl SplitPlan {
-    /// Rows `bounds[i]..bounds[i + 1]` for every `i`.
+    /// Part `i` is rows `bounds[i]..bounds[i + 1]`.
     ///
     /// # Panics
     /// Bounds that do not ascend from 0 to `rows`.
@@ -28,16 +28,16 @@ impl SplitPlan {
         );
         Self(Cut::Runs(bounds.into()))
     }
-    /// All rows, and the first `rows` of them once more.
+    /// Two parts: all rows, and the first `rows` of them.
     ///
     /// # Panics
-    /// If there are fewer rows.
+    /// `rows` is larger than `all`.
     #[track_caller]
     pub fn first(all: usize, rows: usize) -> Self {
-        assert!(rows <= all, "the first {rows} rows of {all}");
+        assert!(rows <= all, "`rows` must be at most {all} (rows of the tensor), got {rows}");
         Self(Cut::First { all, rows })
     }
-    /// Whether parts are runs of rows, of which every row is in one.
+    /// Whether every row is in exactly one part.
     pub fn is_runs(&self) -> bool {
         matches!(self.0, Cut::Runs(_))
     }
@@ -48,7 +48,7 @@ impl SplitPlan {
             Cut::First { .. } => 2,
         }
     }
-    /// Rows of all parts.
+    /// Rows of the whole tensor.
     pub fn all_rows(&self) -> usize {
         match &self.0 {
             Cut::Runs(bounds) => bounds[bounds.len() - 1],

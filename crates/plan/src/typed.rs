@@ -1,4 +1,4 @@
-//! Plans a typed product.
+//! Plans a product of rows with one matrix per segment or type.
 
 use burn::tensor::Shape;
 
@@ -7,14 +7,14 @@ use crate::error::PlanError;
 use crate::permutation::Permutation;
 use crate::segments::{Segments, TypeIndex};
 
-/// Which rows go with which matrix.
+/// Assignment of rows to matrices.
 #[derive(Clone, Debug)]
 enum Rows {
     Segments(Segments),
     Types(TypeIndex),
 }
 
-/// Rows, their matrices and widths of one typed product; a clone costs one reference count.
+/// Rows, matrices and feature sizes of one typed product. A clone costs one reference count.
 #[derive(Clone, Debug)]
 pub struct TypedPlan {
     rows: Rows,
@@ -23,34 +23,34 @@ pub struct TypedPlan {
 }
 
 impl TypedPlan {
-    /// Rows of segment `k` with matrix `k`, of `input` rows and `output` columns.
+    /// Rows of segment `k` are multiplied by matrix `k`, which is `[input, output]`.
     ///
     /// # Errors
     /// More than `u32::MAX` rows or columns.
     pub fn segments(segments: &Segments, input: usize, output: usize) -> Result<Self, PlanError> {
         Self::new("segment_mm", Rows::Segments(segments.clone()), input, output)
     }
-    /// Every row with the matrix of its type.
+    /// Every row is multiplied by the matrix of its type.
     ///
     /// # Errors
     /// As [`segments`](Self::segments).
     pub fn types(types: &TypeIndex, input: usize, output: usize) -> Result<Self, PlanError> {
         Self::new("gather_mm", Rows::Types(types.clone()), input, output)
     }
-    /// Without rows or matrices, axes may be of any length, so they are checked here.
+    /// Checks sizes here, since tensors without rows or matrices may have axes of any length.
     fn new(op: &'static str, rows: Rows, input: usize, output: usize) -> Result<Self, PlanError> {
         check_width(op, &[input])?;
         check_width(op, &[output])?;
         Ok(Self { rows, input, output })
     }
-    /// Rows by matrix: those of segment `k`, counted in [`order`](Self::order) where there is one, go with matrix `k`.
+    /// Segments of rows by matrix. Where there is an [`order`](Self::order), they count positions in it.
     pub fn offsets(&self) -> &Segments {
         match &self.rows {
             Rows::Segments(s) => s,
             Rows::Types(t) => t.segments(),
         }
     }
-    /// Rows in the order of their matrices; `None` where they stand so.
+    /// Row numbers sorted by matrix; `None` where rows are sorted already.
     pub fn order(&self) -> Option<&[u32]> {
         self.permutation().map(|order| &**order)
     }

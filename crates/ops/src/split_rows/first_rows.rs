@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the first 4 rows of 3")]
+    #[should_panic(expected = "`rows` must be at most 3 (rows of the tensor), got 4")]
     fn more_than_there_are() {
         first_rows(Tensor::<1>::from_data([1.0, 2.0, 3.0], &Device::flex()), 4);
     }

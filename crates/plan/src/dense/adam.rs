@@ -1,18 +1,18 @@
-//! Plans an Adam step: its coefficients, and the rows of a table that it updates.
+//! Plans an Adam step: its coefficients, and the rows of a table to update.
 
 use std::sync::Arc;
 
 use crate::error::{PlanError, check_below};
 
-/// How parameters are pulled towards 0.
+/// Weight decay.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum AdamDecay {
-    /// Not at all.
+    /// No decay.
     #[default]
     None,
     /// L2 penalty: `penalty · p` is added to the gradient.
     L2(f32),
-    /// `p` loses `lr · rate · p` beside the step (AdamW).
+    /// `lr · rate · p` is subtracted from `p`, independently of the gradient (AdamW).
     Decoupled(f32),
 }
 
@@ -33,7 +33,7 @@ pub struct AdamStep {
     pub decay: AdamDecay,
 }
 
-/// What the loop over entries multiplies by, from Burn's own f32 arithmetic.
+/// Coefficients of the loop over entries, computed in f32 as Burn's optimizers do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamFactors {
     /// Learning rate.
@@ -42,29 +42,29 @@ pub struct AdamFactors {
     pub beta: [f64; 2],
     /// `1 - β`.
     pub rest: [f64; 2],
-    /// Added to the gradient, times `p`; nothing without L2.
+    /// Coefficient of `p` in the gradient; `None` without L2 decay.
     pub penalty: Option<f64>,
-    /// How moments are used.
+    /// Formula of the update.
     pub form: AdamForm,
 }
 
-/// The same formula as Burn writes it in `Adam` and in `AdamW`.
+/// The update as Burn computes it in `Adam` and in `AdamW`; the two round differently.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AdamForm {
     /// `p - lr · (m · scale) / (√v + epsilon)`
     Adam {
-        /// Both corrections of the moments.
+        /// Bias corrections of both moments.
         scale: f64,
         /// Added to the root.
         epsilon: f64,
     },
     /// `p · keep - lr · (m / first) / (√(v / second) + epsilon)`
     AdamW {
-        /// What is left of the parameter.
+        /// Factor of the parameter after decay.
         keep: f64,
-        /// Correction of the first moment.
+        /// Bias correction of the first moment.
         first: f64,
-        /// Correction of the second moment.
+        /// Bias correction of the second moment.
         second: f64,
         /// Added to the root.
         epsilon: f64,
@@ -72,17 +72,17 @@ pub enum AdamForm {
 }
 
 impl AdamStep {
-    /// Refuses a step numbered 0, of which moments cannot be corrected; `op` names the operator in the text.
+    /// Checks the number of the step. `op` is the name of the operator in the error.
     ///
     /// # Errors
-    /// A step numbered 0.
+    /// `time` is 0, for which the bias correction divides by 0.
     pub fn check(&self, op: &'static str) -> Result<(), PlanError> {
         if self.time > 0 {
             return Ok(());
         }
         Err(PlanError::Parameter { op, arg: "step.time", range: "at least 1", value: 0.0 })
     }
-    /// What the loop over entries multiplies by.
+    /// Coefficients of the loop over entries.
     #[doc(hidden)]
     pub fn factors(&self) -> AdamFactors {
         let time = self.time.min(i32::MAX as usize) as i32;
@@ -115,7 +115,7 @@ impl AdamStep {
     }
 }
 
-/// A step of some rows of a table, each named once; a clone costs one reference count.
+/// A step of some rows of a table. A clone costs one reference count.
 #[derive(Clone, Debug)]
 pub struct AdamRows {
     step: AdamStep,
@@ -124,10 +124,10 @@ pub struct AdamRows {
 }
 
 impl AdamRows {
-    /// Of rows `ids` of `rows`.
+    /// Updates rows `ids` of a table with `rows` rows.
     ///
     /// # Errors
-    /// A row that does not exist, ids that do not ascend, a step numbered 0.
+    /// An id that is not below `rows`; ids that are not strictly ascending; a step numbered 0.
     pub fn new(step: AdamStep, ids: &Arc<[u32]>, rows: usize) -> Result<Self, PlanError> {
         const NAME: &str = "adam_step_rows";
         check_below(NAME, "ids", "rows of `param`", rows, ids)?;
@@ -151,7 +151,7 @@ impl AdamRows {
     pub fn rows(&self) -> usize {
         self.rows
     }
-    /// The rows that it changes, ascending.
+    /// The rows to update, ascending.
     pub fn ids(&self) -> &[u32] {
         &self.ids
     }

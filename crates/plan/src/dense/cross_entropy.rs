@@ -1,4 +1,4 @@
-//! Plans a cross entropy.
+//! Plans the cross entropy of chosen rows.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use crate::error::{PlanError, check_below, check_rows};
 
 const NAME: &str = "cross_entropy_rows";
 
-/// How the losses of rows become one number.
+/// Reduction of the losses of rows to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LossReduction {
-    /// Their sum.
+    /// Sum of the losses.
     Sum,
-    /// Their sum over their number; 0 without rows.
+    /// Mean of the losses; 0 without rows.
     Mean,
-    /// Their sum over a number given, such as the rows of all ranks; 0 stands for 1.
+    /// Sum of the losses divided by this number, such as the rows of all ranks. 0 counts as 1.
     Over(usize),
 }
 
-/// Shape of the logits, chosen rows, targets and reduction of one cross entropy; a clone costs two reference
-/// counts. Rows and targets are in range.
+/// Shape of the logits, chosen rows, targets and reduction of one cross entropy. Rows and targets are in range. A clone
+/// costs two reference counts.
 #[derive(Clone, Debug)]
 pub struct CrossEntropyPlan {
     shape: [usize; 2],
@@ -28,10 +28,10 @@ pub struct CrossEntropyPlan {
 }
 
 impl CrossEntropyPlan {
-    /// `shape` is that of the logits, `[rows, classes]`.
+    /// `shape` is the shape of the logits, `[rows, classes]`.
     ///
     /// # Errors
-    /// Numbers of rows and targets that differ, a row or target out of range.
+    /// Different numbers of rows and targets; a row or target out of range.
     pub fn new(
         shape: [usize; 2],
         rows: &Arc<[u32]>,
@@ -52,16 +52,16 @@ impl CrossEntropyPlan {
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
-    /// Both arrays, as they are owned.
+    /// Chosen rows and targets, by their owners.
     pub fn arrays(&self) -> (&Arc<[u32]>, &Arc<[u32]>) {
         (&self.rows, &self.targets)
     }
-    /// Class of each chosen row.
+    /// Target class of each chosen row.
     #[inline]
     pub fn targets(&self) -> &[u32] {
         &self.targets
     }
-    /// What the sum of losses is multiplied by.
+    /// Factor of the sum of losses.
     pub fn factor(&self) -> f64 {
         match self.reduction {
             LossReduction::Sum => 1.0,

@@ -1,4 +1,4 @@
-//! Plans a dropout whose mask is keyed by original ids, not by rows.
+//! Plans dropout whose mask is keyed by original ids.
 
 use std::sync::Arc;
 
@@ -6,12 +6,11 @@ use burn_gnn_structure::Stream;
 
 use crate::error::{PlanError, check_rows};
 
-/// Dropout as a part of another operator, keyed by original ids: entry `(r, c)` becomes `x / (1 - prob)` if
+/// Dropout inside of another operator, keyed by original ids: entry `(r, c)` becomes `x / (1 - prob)` if
 /// `stream.uniform(ids[r], c) >= prob`, and 0 otherwise.
 ///
-/// Rows are those of the operator's result (bias and activation), or edges with a column for
-/// every head (attention). A mask follows its id, so it is the same on any number of
-/// threads, ranks and parts.
+/// Rows are the rows of a result (bias and activation), or edges with one column per head (attention). The mask of a
+/// row is a function of its id, so it does not depend on the number of threads, ranks and parts.
 ///
 /// ```
 /// use burn_gnn_structure::Stream;
@@ -23,23 +22,24 @@ use crate::error::{PlanError, check_rows};
 pub struct KeyedDropout {
     /// Probability that an entry becomes 0, in `[0, 1)`.
     pub prob: f64,
-    /// Where the draws come from; one for every layer and step.
+    /// Random stream, a different one for every layer and step.
     pub stream: Stream,
-    /// Original id of each row or edge; `None` stands for `0..rows`.
+    /// Original id of each row or edge; `None` for `0..rows`.
     pub ids: Option<Arc<[u64]>>,
 }
 
 /// [`KeyedDropout`] whose rows are edges, by edge id, and whose columns are heads.
 pub type EdgeDropout = KeyedDropout;
 
-/// [`KeyedDropout`] whose rows are those of a result.
+/// [`KeyedDropout`] whose rows are the rows of a result.
 pub type RowDropout = KeyedDropout;
 
 impl KeyedDropout {
-    /// The dropout there is to do on `rows` rows, if any; `args` are the names of probability and ids.
+    /// Validates dropout of `rows` rows; `None` for probability 0. `args` are the names of probability and ids in
+    /// errors.
     ///
     /// # Errors
-    /// A probability outside `[0, 1)`, a number of ids that is not that of the rows.
+    /// A probability outside `[0, 1)`; ids that are not one per row.
     #[doc(hidden)]
     pub fn plan(
         &self,
@@ -60,10 +60,10 @@ impl KeyedDropout {
     }
 }
 
-/// Names of the fields of a [`KeyedDropout`] among the arguments of an operator.
+/// Names of the fields of a [`KeyedDropout`] in errors of operators.
 pub const DROPOUT_ARGS: [&str; 2] = ["dropout.prob", "dropout.ids"];
 
-/// Probability, draws and row ids of one dropout; a clone costs one reference count.
+/// Probability, random stream and row ids of one dropout. A clone costs one reference count.
 #[derive(Clone, Debug)]
 pub struct DropoutPlan {
     prob: f64,
@@ -76,27 +76,27 @@ impl DropoutPlan {
     pub fn prob(&self) -> f64 {
         self.prob
     }
-    /// Where the draws come from.
+    /// Random stream of the mask.
     #[inline]
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
-    /// The id that row `r` is keyed by.
+    /// Id that keys row `r`.
     #[inline(always)]
     pub fn id(&self, r: usize) -> u64 {
         self.ids.as_ref().map_or(r as u64, |ids| ids[r])
     }
-    /// The id of each row, where ids were given.
+    /// Id of each row; `None` if they are row numbers.
     pub fn ids(&self) -> Option<&Arc<[u64]>> {
         self.ids.as_ref()
     }
-    /// What kept entries are multiplied by.
+    /// Factor of kept entries.
     #[inline]
     pub fn scale(&self) -> f64 {
         1.0 / (1.0 - self.prob)
     }
-    /// A word of the stream keeps its entry iff it is at least this. The same as
-    /// `Stream::uniform(..) >= prob`: both sides times 2³², which is exact.
+    /// An entry is kept if its word of the stream is at least this number. Equals `Stream::uniform(..) >= prob` with
+    /// both sides multiplied by 2³², which is exact.
     #[inline]
     pub fn threshold(&self) -> u64 {
         (self.prob * 4_294_967_296.0).ceil() as u64

@@ -1,4 +1,4 @@
-//! Plans an epilogue: activation and dropout.
+//! Plans an epilogue: activation and dropout of a result.
 
 use super::dropout::{DROPOUT_ARGS, DropoutPlan, RowDropout};
 use crate::activation::Activation;
@@ -16,11 +16,11 @@ pub struct EpiloguePlan {
 }
 
 impl EpiloguePlan {
-    /// Of `rows` rows.
+    /// Epilogue of a `[rows, columns]` matrix.
     ///
     /// # Errors
-    /// A parameter of the activation out of range, a dropout probability outside `[0, 1)`, a number of ids that is not
-    /// that of the rows.
+    /// A parameter of the activation out of range; a dropout probability outside `[0, 1)`; dropout ids that are not one
+    /// per row.
     pub fn new(
         [rows, columns]: [usize; 2],
         activation: Activation,
@@ -39,11 +39,11 @@ impl EpiloguePlan {
     pub fn activation(&self) -> Activation {
         self.activation
     }
-    /// Dropout after it.
+    /// Dropout after the activation.
     pub fn dropout(&self) -> Option<&DropoutPlan> {
         self.dropout.as_ref()
     }
-    /// Whether nothing happens but the bias.
+    /// Whether there is neither activation nor dropout.
     pub fn is_identity(&self) -> bool {
         self.activation == Activation::None && self.dropout.is_none()
     }
@@ -51,7 +51,7 @@ impl EpiloguePlan {
     pub fn keeps_output(&self) -> bool {
         matches!(self.activation, Activation::LeakyRelu(_) | Activation::Elu(_))
     }
-    /// Whether backward reads which entries are open.
+    /// Whether backward reads a mask of the entries that ReLU and dropout let through.
     pub fn keeps_open(&self) -> bool {
         self.activation == Activation::Relu
     }

@@ -1,4 +1,4 @@
-//! Plans dense operators, which know no graph.
+//! Plans dense operators, which have no edges.
 
 pub(crate) mod adam;
 pub(crate) mod cross_entropy;
