@@ -1,4 +1,4 @@
-//! Composes activations of Burn primitives.
+//! Computes activations in Burn primitives.
 
 use burn::backend::Backend;
 use burn::backend::tensor::FloatTensor;
@@ -6,19 +6,19 @@ use burn_gnn_plan::Activation;
 
 use crate::primitives::bools;
 
-/// The function in plain Burn primitives, such that Burn can differentiate it.
+/// The activation, such that Burn differentiates it as kernels do.
 pub(crate) fn value<B: Backend>(x: FloatTensor<B>, f: Activation) -> FloatTensor<B> {
     let above = B::float_greater_elem(x.clone(), 0f32.into(), bools::<B>(&x));
     let low = match f {
         Activation::None => return x,
-        // 0 is closed: it passes no gradient.
+        // The gradient at 0 is 0.
         Activation::Relu => {
             let closed = B::float_lower_equal_elem(x.clone(), 0f32.into(), bools::<B>(&x));
             return B::float_mask_fill(x, closed, 0f32.into());
         }
         Activation::LeakyRelu(slope) => B::float_mul_scalar(x.clone(), slope.into()),
         Activation::Elu(alpha) => {
-            // Above 0 the exponential is not asked for: it would overflow, and its derivative with it.
+            // Masks positive entries, whose exponential and its derivative may overflow.
             let below = B::float_mask_fill(x.clone(), above.clone(), 0f32.into());
             B::float_mul_scalar(B::float_sub_scalar(B::float_exp(below), 1f32.into()), alpha.into())
         }
@@ -26,8 +26,8 @@ pub(crate) fn value<B: Backend>(x: FloatTensor<B>, f: Activation) -> FloatTensor
     B::float_mask_where(low, above, x)
 }
 
-/// The gradient of the argument from the result `y` and its gradient, in plain Burn primitives; a closed relu chooses
-/// 0, as kernels do.
+/// The gradient of the argument, from the result `y` and its gradient. Where a ReLU is 0 the gradient is set to 0 and not
+/// multiplied by 0, so that an infinite gradient does not become NaN.
 pub(crate) fn chain<B: Backend>(
     y: FloatTensor<B>,
     grad: FloatTensor<B>,

@@ -1,21 +1,21 @@
-//! Concatenates features of tensors, also of tensors without rows.
+//! Concatenates features, also of tensors without rows.
 
 use burn::tensor::Tensor;
 
-/// `Tensor::cat(tensors, 1)`, `[rows, Σ columns]`, also of no rows: what user-defined functions take for the edges of a
-/// block that may have none.
+/// Concatenates features, `Tensor::cat(tensors, 1)`, `[rows, Σ features]`, also for tensors without rows. User-defined
+/// functions need it, since a block may have no edges of some type.
 ///
 /// # Gradients
-/// Those of `Tensor::cat`. Without rows Burn 0.22.1 takes gradients apart by slices of an empty tensor that begin behind
-/// its end, and the next operation on them panics on the Flex backend ("range start index 2 out of range"). Here the
-/// result of no rows is made of sums.
+/// As for `Tensor::cat`. Without rows, backward of `Tensor::cat` in Burn 0.22.1 slices an empty tensor beyond its end,
+/// and the next operation panics on the Flex backend ("range start index 2 out of range"). A result without rows is
+/// therefore computed from sums.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_ops::cat_features;
 /// let device = Device::flex().autodiff();
 /// let time = Tensor::<2>::ones([1, 2], &device).require_grad();
-/// // Features of no edge, and a time encoding of them.
+/// // Features of no edges, and their time encoding.
 /// let x = Tensor::<2>::zeros([0, 3], &device);
 /// let encoded = (Tensor::<2>::zeros([0, 1], &device) * time.clone()).cos();
 /// let y = cat_features(vec![x, encoded]);

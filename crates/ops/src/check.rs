@@ -1,4 +1,4 @@
-//! Checks arguments that several operators share.
+//! Validates arguments of operators.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ pub(crate) use burn_gnn_plan::{accept, check_rows, check_shape, check_width};
 
 use crate::error::OpsError;
 
-/// Refuses element types that no kernel of this build knows.
+/// Rejects element types without a kernel in this build.
 pub(crate) fn check_dtype(
     op: &'static str,
     arg: &'static str,
@@ -25,8 +25,7 @@ pub(crate) fn check_dtype(
     }
 }
 
-/// The feature shape of `x`, the operand `arg`: a tensor of any rank with `expected` rows, of an element type with
-/// kernels.
+/// Checks that operand `x` has `expected` rows and an element type with kernels, and returns its feature shape.
 pub(crate) fn check_operand<const D: usize>(
     op: &'static str,
     (arg, x): (&'static str, &Tensor<D>),
@@ -39,7 +38,7 @@ pub(crate) fn check_operand<const D: usize>(
             check_dtype(op, arg, x.dtype())?;
             Ok(features.to_vec())
         }
-        // A tensor without axes has no rows at all.
+        // A tensor without axes counts as having no rows.
         rows => Err(PlanError::Rows {
             op,
             arg,
@@ -51,8 +50,8 @@ pub(crate) fn check_operand<const D: usize>(
     }
 }
 
-/// The feature shapes of the operands `lhs` and `rhs` of an operator on edges, which are on `targets`; of a single one
-/// its own, twice.
+/// Checks operands on `targets` of a relation, and returns their feature shapes. For a single operand its shape is
+/// returned twice.
 pub(crate) fn check_operands<const L: usize, const R: usize>(
     op: &'static str,
     relation: &Relation,
@@ -75,17 +74,17 @@ pub(crate) fn check_operands<const L: usize, const R: usize>(
     match (l, r) {
         (Some(l), Some(r)) => Ok([l, r]),
         (Some(x), None) | (None, Some(x)) => Ok([x.clone(), x]),
-        (None, None) => unreachable!("an operator reads one operand at least"),
+        (None, None) => unreachable!("every operator reads an operand"),
     }
 }
 
-/// Whether the output type of a call has the rank of its result, of feature shape `out`.
+/// Checks that the rank of the caller's output type is the rank of the result, whose feature shape is `out`.
 pub(crate) fn check_rank(op: &'static str, out: &[usize], actual: usize) -> Result<(), OpsError> {
     let expected = out.len() + 1;
     if actual == expected { Ok(()) } else { Err(OpsError::Rank { op, expected, actual }) }
 }
 
-/// Whether `x`, the operand `arg`, has the element type and the device of `y`, the operand `like`.
+/// Checks that `x` (argument `arg`) has the element type and the device of `y` (argument `like`).
 pub(crate) fn check_same<const A: usize, const B: usize>(
     op: &'static str,
     (arg, x): (&'static str, &Tensor<A>),
@@ -94,7 +93,7 @@ pub(crate) fn check_same<const A: usize, const B: usize>(
     if x.dtype() != y.dtype() {
         return Err(OpsError::Dtype { op, arg, actual: x.dtype(), like, expected: y.dtype() });
     }
-    // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
+    // Equality of devices ignores autodiff, so a constant may be combined with a tracked tensor.
     if x.device() != y.device() {
         return Err(OpsError::Device {
             op,
@@ -107,7 +106,7 @@ pub(crate) fn check_same<const A: usize, const B: usize>(
     Ok(())
 }
 
-/// What two things that must be alike differ in, what it must be and what it is.
+/// A property in which two values differ that must agree.
 pub(crate) struct Difference {
     pub(crate) what: &'static str,
     pub(crate) expected: String,
@@ -115,7 +114,7 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// `None` where they are equal: values are compared, never their texts.
+    /// `None` if the values are equal. Values are compared, not their texts.
     pub(crate) fn of<T: PartialEq + Debug>(
         what: &'static str,
         expected: T,
@@ -130,8 +129,8 @@ impl Difference {
     }
 }
 
-/// Refuses ids that are not below `bound`, the count of `why`, and ids given twice: `repeated` is the error of a
-/// position, of the first position of the same id, and of the id.
+/// Checks that ids are below `bound` and distinct. `why` is the meaning of the bound. `repeated` makes the error of a
+/// repeated id from its position, the first position of the same id, and the id.
 pub(crate) fn check_distinct(
     op: &'static str,
     (arg, ids): (&'static str, &[u32]),
@@ -156,8 +155,8 @@ pub(crate) fn check_distinct(
     Ok(())
 }
 
-/// Whether the tensors of a list can be concatenated: one for each of `rows`, their numbers of
-/// rows, with equal feature shapes, element types and devices.
+/// Checks that the tensors of a list can be concatenated: one per entry of `rows`, with this number of rows, and with
+/// equal feature shapes, element types and devices.
 pub(crate) fn check_list<const D: usize>(
     op: &'static str,
     arg: &'static str,
@@ -172,7 +171,7 @@ pub(crate) fn check_list<const D: usize>(
     check_dtype(op, arg, first.dtype())?;
     let features = |x: &Tensor<D>| x.dims().get(1..).map(<[usize]>::to_vec).unwrap_or_default();
     for (position, (x, expected)) in x.iter().zip(rows).enumerate() {
-        // A tensor without axes has no rows at all.
+        // A tensor without axes counts as having no rows.
         let actual = x.dims().first().copied();
         let rows = || Difference {
             what,
@@ -192,7 +191,7 @@ pub(crate) fn check_list<const D: usize>(
     Ok(())
 }
 
-/// As [`check_list`], of one tensor for each relation of a stack, with a row per edge.
+/// As [`check_list`], for one tensor per relation of a stack with one row per edge.
 pub(crate) fn check_edges<const D: usize>(
     op: &'static str,
     arg: &'static str,

@@ -1,15 +1,15 @@
-//! Describes how kernels run on the CPU of this process.
+//! Reports the instruction set and the threads of CPU kernels.
 
-/// How kernels run on the CPU of this process, for bug reports and logs of measurements.
+/// Instruction set and threads of CPU kernels, for bug reports and logs of measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuKernels {
     /// `avx512`, `avx2` or `baseline` on x86-64, else the name of the architecture.
     pub instruction_set: &'static str,
-    /// Threads of the current rayon pool, on which kernels run.
+    /// Number of threads of the current rayon pool, on which kernels run.
     pub threads: usize,
 }
 
-/// Returns the instruction set and the number of threads that CPU kernels use when called from here.
+/// Returns the instruction set and the number of threads that CPU kernels use when called on this thread.
 ///
 /// ```
 /// let cpu = burn_gnn_ops::cpu_kernels();

@@ -5,8 +5,8 @@ use burn::tensor::Tensor;
 /// `x / divisor`, computed as `x · (1 / divisor)`.
 ///
 /// # Gradients
-/// In the precision of `x`. Those of `Tensor::div_scalar` are not: Burn 0.22.1 rounds their factor `1 / divisor` to
-/// f32, which leaves 1e-8 of a gradient in f64.
+/// They have the precision of `x`. Gradients of `Tensor::div_scalar` do not: Burn 0.22.1 rounds their factor
+/// `1 / divisor` to f32, a relative error of 1e-8 in f64.
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Tensor};

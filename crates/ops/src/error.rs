@@ -7,16 +7,16 @@ use burn::tensor::{DType, Device};
 use burn_gnn_graph::GraphError;
 use burn_gnn_plan::PlanError;
 
-/// What can be wrong with the arguments of an operator.
+/// Invalid arguments of an operator.
 ///
-/// Every check happens before any kernel runs. The functions without `try_` panic with the same text.
+/// All checks run before any kernel. Functions without `try_` panic with the same text.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpsError {
-    /// Sizes, numbers or ids that are wrong, whatever the tensors.
+    /// An invalid size, number or id.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The rank asked for is not the rank of the result.
+    /// An output type whose rank is not the rank of the result.
     #[error(
         "{op}: the result has rank {expected}, the output type has rank {actual}; change the rank parameter of the output"
     )]
@@ -25,38 +25,38 @@ pub enum OpsError {
         op: &'static str,
         /// Rank of the result.
         expected: usize,
-        /// Rank asked for.
+        /// Rank of the output type.
         actual: usize,
     },
-    /// An operand whose element type is not that of another.
+    /// Two operands with different element types.
     #[error("{op}: `{arg}` is {actual:?} and `{like}` is {expected:?}; cast one of them")]
     Dtype {
         /// Operator.
         op: &'static str,
         /// Argument.
         arg: &'static str,
-        /// Its element type.
+        /// Element type of `arg`.
         actual: DType,
-        /// The argument it must be like.
+        /// Argument with the expected element type.
         like: &'static str,
-        /// Element type of that one.
+        /// Element type of `like`.
         expected: DType,
     },
-    /// An operand that lives on another device than another.
+    /// Two operands on different devices.
     #[error("{op}: `{arg}` is on {actual:?} and `{like}` is on {expected:?}; move one of them")]
     Device {
         /// Operator.
         op: &'static str,
         /// Argument.
         arg: &'static str,
-        /// Its device.
+        /// Device of `arg`.
         actual: Box<Device>,
-        /// The argument it must be like.
+        /// Argument on the expected device.
         like: &'static str,
-        /// Device of that one.
+        /// Device of `like`.
         expected: Box<Device>,
     },
-    /// An element type that no kernel knows.
+    /// An element type without a kernel.
     #[error("{op}: `{arg}` has element type {dtype:?}, expected F32, F64, F16 or BF16; cast it")]
     UnsupportedDtype {
         /// Operator.
@@ -78,7 +78,7 @@ pub enum OpsError {
         /// The element type found.
         dtype: DType,
     },
-    /// The device has no tensors of the type that mixed precision asks for.
+    /// A device that does not support the element type of the mixed precision in effect.
     #[error(
         "{op}: `with_precision` casts `{arg}` to {dtype:?}, which {device:?} does not support; use another precision or device"
     )]
@@ -87,26 +87,26 @@ pub enum OpsError {
         op: &'static str,
         /// Argument.
         arg: &'static str,
-        /// The element type asked for.
+        /// Element type of the precision in effect.
         dtype: DType,
         /// The device of the argument.
         device: Box<Device>,
     },
-    /// An edge id that was given twice.
+    /// A repeated edge id.
     #[error(
         "{op}: `eids[{position}]` is edge {id}, and so is `eids[{first}]`; give every edge once"
     )]
     EdgeRepeated {
         /// Operator.
         op: &'static str,
-        /// Position of the second among the ids.
+        /// Position of the repeated id.
         position: usize,
-        /// Position of the first.
+        /// Position of its first occurrence.
         first: usize,
-        /// The id found.
+        /// The id.
         id: u32,
     },
-    /// A list of another length than it must have.
+    /// A list of a wrong length.
     #[error(
         "{op}: `{arg}` must have {expected} entries ({why}), got {actual}; give as many entries"
     )]
@@ -115,14 +115,14 @@ pub enum OpsError {
         op: &'static str,
         /// Argument.
         arg: &'static str,
-        /// What the entries stand for.
+        /// Meaning of the expected length.
         why: &'static str,
         /// Entries expected.
         expected: usize,
         /// Entries found.
         actual: usize,
     },
-    /// A tensor of a list that does not fit the others or what it belongs to.
+    /// A tensor of a list that differs from the other tensors, or does not fit its table or relation.
     #[error(
         "{op}: {what} of `{arg}[{position}]` must be {expected}, got {actual}; {}",
         member_remedy(what)
@@ -134,47 +134,47 @@ pub enum OpsError {
         arg: &'static str,
         /// Position in the list.
         position: usize,
-        /// What is wrong.
+        /// Property that is wrong.
         what: &'static str,
-        /// What it must be.
+        /// Expected value.
         expected: String,
-        /// What it is.
+        /// Value found.
         actual: String,
     },
-    /// A field, a node type or an edge type that is wrong or missing.
+    /// An unknown or invalid field, node type or edge type.
     #[error(transparent)]
     Graph(#[from] GraphFault),
-    /// A reduce function reads a message that the message function does not make.
+    /// A reduce function that reads a message which the message function does not return.
     #[error(
-        "{op}: the reduce function reads message `{reads}`, the message function makes {made:?}; use one name in both"
+        "{op}: the reduce function reads message `{reads}`, the message function returns {made:?}; use one name in both"
     )]
     MessageField {
         /// Operator.
         op: &'static str,
-        /// The message that is read.
+        /// Message that the reduce function reads.
         reads: String,
-        /// The messages that are made.
+        /// Messages that the message function returns.
         made: Vec<String>,
     },
-    /// Two fields of one message whose element type or device differ.
+    /// Two fields of one message with different element types or devices.
     #[error("{op}: {field} has {what} {actual}, {like} has {expected}; convert one of them")]
     UnlikeFields {
         /// Message function.
         op: &'static str,
         /// Field and frame.
         field: Box<str>,
-        /// Field and frame that it must be like.
+        /// Field and frame with the expected value.
         like: Box<str>,
-        /// Element type or device.
+        /// Property that differs: element type or device.
         what: &'static str,
-        /// That of `field`.
+        /// Its value for `field`.
         actual: Box<str>,
-        /// That of `like`.
+        /// Its value for `like`.
         expected: Box<str>,
     },
-    /// A call about one edge type on a graph that has not exactly one.
+    /// A call for one edge type on a graph that does not have exactly one.
     #[error(
-        "{op}: works on one edge type, the graph has {known:?}; choose one with `on(edge_type)`"
+        "{op}: expected a graph of one edge type, got {known:?}; choose one with `on(edge_type)`"
     )]
     EdgeTypes {
         /// Operator.
@@ -182,23 +182,23 @@ pub enum OpsError {
         /// Edge types of the graph.
         known: Vec<String>,
     },
-    /// An id that was given twice.
+    /// A repeated id.
     #[error("{op}: `{arg}[{position}]` is {id}, and so is `{arg}[{first}]`; give every id once")]
     Repeated {
         /// Operator.
         op: &'static str,
         /// Argument.
         arg: &'static str,
-        /// Position of the second among the ids.
+        /// Position of the repeated id.
         position: usize,
-        /// Position of the first.
+        /// Position of its first occurrence.
         first: usize,
-        /// The id found.
+        /// The id.
         id: u32,
     },
-    /// Nodes with different numbers of messages where all must have the same.
+    /// A dense mailbox of nodes with different numbers of messages.
     #[error(
-        "mailbox: nodes of this batch have {least} to {most} messages, a dense mailbox needs equal numbers; \
+        "mailbox: nodes of this batch have {least} to {most} messages, a dense mailbox requires equal numbers; \
          wrap the reduce function in `by_degree`"
     )]
     Degrees {
@@ -207,7 +207,7 @@ pub enum OpsError {
         /// Most messages.
         most: u32,
     },
-    /// A closure called by degree that returns different fields for different degrees.
+    /// A reduce function under `by_degree` that returns different fields for different degrees.
     #[error(
         "{op}: by_degree: the reduce function must return {expected:?} for every degree, returned {actual:?} for degree {degree}; \
          return the same fields for every degree"
@@ -217,38 +217,38 @@ pub enum OpsError {
         op: &'static str,
         /// Degree.
         degree: usize,
-        /// What it returned for the smallest degree.
+        /// Fields returned for the smallest degree.
         expected: Vec<String>,
-        /// What it returned for this one.
+        /// Fields returned for this degree.
         actual: Vec<String>,
     },
-    /// A reduction over several relations by a closure, which knows the messages of one only.
+    /// A user-defined reduce function for the messages of several edge types together.
     #[error(
-        "{op}: messages of several edge types are reduced together by sum, mean, max or min only; \
-         use `multi_update_all`, or `on(edge_type)` for one"
+        "{op}: messages of several edge types can be reduced together by sum, mean, max or min only; \
+         use `multi_update_all`, or `on(edge_type)` for a single edge type"
     )]
     Joint {
         /// Operator.
         op: &'static str,
     },
-    /// Relations into one node type whose results cannot be combined.
+    /// Edge types into one node type whose results cannot be combined.
     #[error(
         "{op}: into node type `{ntype}`, edge type `{etype}` gives {what} {actual}, `{first}` gives {expected}; make them equal"
     )]
     Relations {
         /// Operator.
         op: &'static str,
-        /// Node type that the relations end in.
+        /// Destination node type.
         ntype: Box<str>,
         /// The first edge type.
         first: Box<str>,
         /// The edge type that differs from it.
         etype: Box<str>,
-        /// What differs.
+        /// Property that differs.
         what: &'static str,
-        /// What the first gives.
+        /// Its value for `first`.
         expected: Box<str>,
-        /// What the other gives.
+        /// Its value for `etype`.
         actual: Box<str>,
     },
     /// Edge features for a layer that does not read any.
@@ -275,7 +275,7 @@ pub enum OpsError {
 
 burn_gnn_graph::internal::debug_is_message!(OpsError);
 
-/// The remedy of a tensor of a list that differs from what was expected in `what`.
+/// The remedy in the text of [`OpsError::Member`].
 fn member_remedy(what: &str) -> &'static str {
     match what {
         "device" => "move it",
@@ -285,7 +285,7 @@ fn member_remedy(what: &str) -> &'static str {
     }
 }
 
-/// A [`GraphError`] inside an [`OpsError`]: equal if it says the same.
+/// A [`GraphError`] inside an [`OpsError`]. Two are equal if their texts are.
 #[derive(Clone, Debug)]
 pub struct GraphFault(Arc<GraphError>);
 
@@ -312,8 +312,9 @@ impl From<GraphError> for OpsError {
     }
 }
 
-/// Ends a kernel's match over element types. [`check_dtype`](crate::check::check_dtype) has refused what no backend of
-/// this build knows; what is left is a 16-bit type on the CPU where a GPU backend is built in as well.
+/// The last arm of a match over element types. [`check_dtype`](crate::check::check_dtype) rejects types without a kernel
+/// in this build. The only remaining case is a 16-bit type on a CPU without the feature `f16`, in a build with a GPU
+/// backend.
 #[cold]
 #[track_caller]
 pub(crate) fn no_kernel(dtype: DType) -> ! {

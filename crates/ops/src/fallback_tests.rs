@@ -25,7 +25,7 @@ pub(crate) fn numbers<B: Backend>(seed: u64, shape: &Shape, device: &Device<B>) 
     B::float_from_data(TensorData::new(values, shape.clone()), device)
 }
 
-/// The result of a future that a CPU backend has finished when it returns it.
+/// The result of a future of a CPU backend, which is always ready.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
@@ -64,7 +64,7 @@ pub(crate) fn assert_near_all<B: Backend>(what: &str, kernel: Tensors<B>, fallba
     kernel.floats.into_iter().zip(fallback.floats).for_each(|(a, b)| assert_near::<B>(what, a, b));
 }
 
-/// Whether the kernels of an operator give what its reference does, which is returned.
+/// Compares kernels and reference of an operator, and returns the results of the reference.
 #[track_caller]
 pub(crate) fn compare_operator<B: GnnBackend, O: Operator>(
     what: &str,
@@ -103,7 +103,7 @@ const KINDS: [(&[usize], &[usize]); 13] = [
     (&[0], &[1]),
     (&[1], &[0]),
     (&[0], &[0]),
-    // As wide as the argmax is kept as bits.
+    // A feature size at which the argmax is saved as bits.
     (&[64], &[64]),
     (&[12, 12], &[12, 12]),
 ];
@@ -159,7 +159,7 @@ fn compare<B: GnnBackend>(backend: &str) {
                 .collect();
             let given =
                 |ints: &[IntTensor<B>]| Tensors { floats: floats.clone(), ints: ints.to_vec() };
-            // Either reads the argmax in the form that it wrote.
+            // Kernel and reference have different forms of the argmax.
             let (a, b) = (
                 B::run(given(&kernel.ints), grad.clone()),
                 grad.reference::<B>(given(&fallback.ints)),

@@ -1,5 +1,5 @@
-//! Fused operators where the properties of all operators say nothing: masks, steps of Adam, results kept as bits,
-//! second derivatives.
+//! Cases of fused operators that tests of all operators do not cover: masks, steps of Adam, masks saved as bits, second
+//! derivatives.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn dropout(prob: Option<f64>, rows: usize) -> Option<KeyedDropout> {
     prob.map(|prob| KeyedDropout { prob, stream: Stream::new(3, "fallback", 1), ids: Some(ids) })
 }
 
-/// Scores are given where there is no slope.
+/// `slope`: `None` for given scores.
 fn attention(
     relation: &Relation,
     heads: usize,
@@ -60,7 +60,7 @@ fn compare_gradients<B: GnnBackend>(what: &str, plan: &AttentionPlan, inputs: Ve
     }
 }
 
-/// A destination of masks only, in the fallback's gradient: zeros, and no NaN from `0 · 1 / 0`.
+/// The fallback's gradient of a destination with masks only is 0, and not NaN from `0 · 1 / 0`.
 fn masked_attention<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     let relation =
@@ -111,10 +111,10 @@ fn leaf(shape: &[usize], tracked: bool) -> FloatTensor<Ad> {
     if tracked { x.require_grad() } else { x }
 }
 
-/// Who still holds a buffer after the call has dropped its operands.
+/// Counts references to buffers after the call: only saved tensors are held.
 #[test]
 fn what_an_epilogue_keeps() {
-    // Of a relu bits, not its result: the matrix product that follows can give it up.
+    // A ReLU saves bits and not its result, so that the following matrix product can free it.
     for (activation, keeps) in
         [(Activation::None, false), (Activation::Relu, false), (Activation::Elu(1.0), true)]
     {
@@ -130,7 +130,7 @@ fn what_an_epilogue_keeps() {
             let out = Ad::run(vec![x].into(), op).read().float();
             assert_eq!(Arc::strong_count(&data), 1, "{activation:?}: the argument is held");
             let out_data = out.primitive().data_arc();
-            // The tensor, this handle, and what is kept.
+            // References: the tensor, this handle, and the saved tensor.
             assert_eq!(
                 Arc::strong_count(&out_data),
                 if keeps && tracked { 3 } else { 2 },
@@ -140,7 +140,7 @@ fn what_an_epilogue_keeps() {
     }
 }
 
-/// The backward of a product calls these: with them differentiable, so is the gradient.
+/// Backward of a product runs these products. Since they are differentiable, so is the gradient.
 #[test]
 fn transposed_products_are_differentiable() {
     let (l, r) = (leaf(&[3, 2], true), leaf(&[4, 3], true));

@@ -1,4 +1,4 @@
-//! Draws initial values keyed by original ids: the same for a node on any rank.
+//! Draws initial values keyed by original ids, so that a node has the same values on every rank.
 
 use burn::tensor::{DType, TensorData};
 use burn_gnn_graph::Stream;
@@ -25,11 +25,11 @@ fn rows_of(
     TensorData::new(data, [rows, cols])
 }
 
-/// `[rows, cols]` with entry `(r, c)` uniform in `[low, high)`, a function of `(stream, ids[r], c)`.
-/// `None` stands for ids `0..rows`. The data are f64; a tensor made of them takes any dtype.
+/// Uniform values in `[low, high)`, `[rows, cols]`. Entry `(r, c)` is a function of `(stream, ids[r], c)`; `None` stands
+/// for ids `0..rows`. The data are f64 and convert to any element type.
 ///
 /// # Panics
-/// If `ids` has another length than `rows`.
+/// `ids` does not have `rows` entries.
 ///
 /// ```
 /// use burn_gnn_ops::{Stream, uniform_rows};
@@ -50,10 +50,10 @@ pub fn uniform_rows(
     rows_of(ids, rows, cols, |id, c| low + (high - low) * stream.uniform(id, c))
 }
 
-/// As [`uniform_rows`], normal with the given mean and standard deviation.
+/// As [`uniform_rows`], normally distributed with the given mean and standard deviation.
 ///
 /// # Panics
-/// If `ids` has another length than `rows`.
+/// `ids` does not have `rows` entries.
 #[track_caller]
 pub fn normal_rows(
     stream: Stream,
@@ -66,8 +66,8 @@ pub fn normal_rows(
     rows_of(ids, rows, cols, |id, c| mean + std * stream.normal(id, c))
 }
 
-/// Values of any shape, uniform in `±sqrt(6 / (fan_in + fan_out))` (Glorot and Bengio, AISTATS 2010);
-/// row `r` of the shape seen as a matrix of `shape[0]` rows is keyed by `r`.
+/// Glorot initialisation: values uniform in `±sqrt(6 / (fan_in + fan_out))` (Glorot and Bengio, AISTATS 2010). The
+/// shape is treated as a matrix of `shape[0]` rows, and row `r` is keyed by `r`.
 pub fn glorot_uniform<const D: usize>(
     stream: Stream,
     fan_in: usize,
@@ -78,7 +78,7 @@ pub fn glorot_uniform<const D: usize>(
     shaped(shape, |rows, cols| uniform_rows(stream, None, rows, cols, -bound, bound))
 }
 
-/// Values of any shape, normal with the given mean and standard deviation, keyed as in [`glorot_uniform`].
+/// Normally distributed values of any shape, keyed as in [`glorot_uniform`].
 pub fn normal<const D: usize>(
     stream: Stream,
     mean: f64,

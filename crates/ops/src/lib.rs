@@ -3,17 +3,22 @@
 //! The chapter on message passing of the book:
 //! <https://github.com/burn-gnn/burn-gnn/blob/main/docs/message-passing.md>.
 //!
-//! Read in this order: [`gspmm`] (messages along edges, reduced at destinations) and its named forms such as
-//! [`copy_u_sum`] and [`u_mul_e_sum`]; [`gsddmm`] and [`edge_softmax`] (results per edge); [`segment_reduce`],
-//! [`segment_mm`], [`gather_mm`]; the fused [`gat_attention`], [`relational_aggregate`] and [`weighted_aggregate`];
-//! [`bias_activation`], [`cross_entropy_rows`] and [`adam_step`]; [`dropout`] and the initialisers, whose draws belong
-//! to original ids through a [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph, and its
-//! [`Edges`] of one type; [`MessageOps`] and [`function`], message passing by the names of fields, and
-//! [`MessagePassing`], a trait for custom layers.
+//! Suggested reading order:
 //!
-//! All of them go through one extension of Burn's backends: kernels of `burn-gnn-cpu` for Flex and NdArray, those of
-//! `burn-gnn-cube` for GPUs, plain Burn primitives for every other backend, hand-written gradients for autodiff. Shapes
-//! are checked before.
+//! * [`gspmm`] (messages along edges, reduced at destinations) and its named forms such as [`copy_u_sum`] and
+//!   [`u_mul_e_sum`]; [`gsddmm`] and [`edge_softmax`] (one result per edge)
+//! * [`segment_reduce`], [`segment_mm`], [`gather_mm`]
+//! * the fused operators [`gat_attention`], [`relational_aggregate`] and [`weighted_aggregate`]
+//! * the dense operators [`bias_activation`], [`cross_entropy_rows`], [`adam_step`] and [`matmul_rows`]
+//! * [`dropout`] and the initialisers, whose random numbers are functions of original ids through a [`Stream`]
+//! * [`with_precision`], mixed precision
+//! * [`GraphView`], the interface between layers and graphs, blocks and partitions, and its [`Edges`] of one type
+//! * [`MessageOps`] and [`function`], message passing by field names as in DGL; [`MessagePassing`], the trait of custom
+//!   layers
+//!
+//! Every operator validates its arguments and then runs through one Burn backend extension. Flex and NdArray run the
+//! kernels of `burn-gnn-cpu`, GPUs those of `burn-gnn-cube`, every other backend plain Burn primitives. Autodiff uses
+//! hand-written gradients.
 
 #![forbid(unsafe_code)]
 
@@ -27,14 +32,14 @@ mod dense;
 mod div_by;
 mod edge_softmax;
 mod error;
-// Operators as the tests of properties see them, which name this crate.
+// `families` is shared with the integration tests, which import this crate by name.
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 extern crate self as burn_gnn_ops;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(dead_code, deprecated, unused_imports)]
 #[path = "../tests/ops/families/mod.rs"]
 mod families;
-// The fallback is compared with kernels of a backend that Burn has deprecated.
+// Burn has deprecated the ndarray backend.
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;

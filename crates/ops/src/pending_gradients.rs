@@ -1,31 +1,33 @@
-//! Collects the gradients of an operation's results until all of them are there.
+//! Collects the gradients of several results of one operation until all of them have been computed.
 //!
-//! Autodiff knows operations of one result, and adds up what several of them pass to one input. So
-//! each result leaves its gradient here and passes on a tensor of one entry, which says only
-//! that backward of the input is due.
+//! An operation of Burn's autodiff has a single result, and the gradients that several operations pass to one input are
+//! added. An operation with several results is therefore split: backward of each result stores its gradient here and
+//! passes on a tensor of one entry, whose only purpose is that backward of the input runs afterwards.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Gradients so far, in a form that the backend chooses.
+/// The gradients stored so far, of a type that the backend chooses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingGradients(Arc<Mutex<Option<Box<dyn Any + Send>>>>);
 
 impl PendingGradients {
-    /// Adds to what is there so far, which `new` begins. `add` may use the thread pool: no lock is held meanwhile, for
-    /// a thread that waits for its part of the work takes other tasks of the pool, and those may come here. Nobody else
-    /// asks for the same gradients meanwhile, as Burn locks a graph during its backward, whichever thread runs that.
+    /// Applies `add` to the stored value, which `new` creates at first.
+    ///
+    /// No lock is held while `add` runs, because it may use the thread pool: a thread that waits there may run another
+    /// task of the pool, and that task may call this function too. No other thread calls it for the same gradients,
+    /// since Burn locks a graph during its backward.
     pub(crate) fn with<T: Send + 'static>(
         &self,
         new: impl FnOnce() -> T,
         add: impl FnOnce(&mut T),
     ) {
-        // Backward of all results and of the input runs on one backend, so what is there is a `T`.
+        // Backward of all results and of the input runs on one backend, so the stored value is a `T`.
         let mut gradients = self.take().unwrap_or_else(new);
         add(&mut gradients);
         *self.lock() = Some(Box::new(gradients));
     }
-    /// What is there, once.
+    /// Takes the stored value, which leaves nothing behind.
     pub(crate) fn take<T: 'static>(&self) -> Option<T> {
         let gradients = self.lock().take()?;
         gradients.downcast::<T>().ok().map(|gradients| *gradients)
@@ -45,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_is_taken_once() {
+    fn a_value_is_taken_once() {
         let pending = PendingGradients::default();
         pending.with(Vec::new, |all| all.push(1));
         pending.clone().with(Vec::new, |all| all.push(2));
@@ -53,9 +55,9 @@ mod tests {
         assert_eq!(pending.take::<Vec<i32>>(), None);
     }
 
-    /// A thread that waits for its part of the work in one call takes another call.
+    /// A thread that waits in one call may run another call.
     #[test]
-    fn calls_inside_of_calls_do_not_wait_for_each_other() {
+    fn nested_calls_do_not_deadlock() {
         let (done, wait) = channel();
         std::thread::spawn(move || {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
@@ -77,10 +79,10 @@ mod tests {
             });
             let _ = done.send(outer.take::<u64>().is_some() && inner.take::<u64>().is_some());
         });
-        // A thread that hangs is left behind.
+        // After a timeout the hanging thread is abandoned.
         match wait.recv_timeout(Duration::from_secs(60)) {
             Ok(both) => assert!(both),
-            Err(RecvTimeoutError::Timeout) => panic!("calls wait for each other"),
+            Err(RecvTimeoutError::Timeout) => panic!("deadlock"),
             Err(RecvTimeoutError::Disconnected) => panic!("a call panicked"),
         }
     }

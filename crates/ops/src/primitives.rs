@@ -1,11 +1,11 @@
-//! Provides helpers in Burn primitives for several reference implementations.
+//! Provides Burn primitives that several reference implementations share.
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, BoolDType, FloatDType, TensorMetadata, get_device_settings};
 use burn::tensor::{DType, IndexingUpdateOp, Int, Shape, Tensor, TensorData};
 use burn_gnn_plan::{DropoutPlan, RowMap, SddmmOp, Side, with_rows};
 
-/// Sums of small floats are kept in f32, as in the kernels.
+/// Casts 16-bit floats to f32, in which kernels sum them.
 pub(crate) fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     match x.dtype() {
         DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
@@ -13,17 +13,17 @@ pub(crate) fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     }
 }
 
-/// Back to the element type of the operands.
+/// Casts to the element type of the operands.
 pub(crate) fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
     if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
 }
 
-/// Numbers of rows as an index tensor: of 32-bit integers, of 64-bit ones where some do not fit.
+/// Row numbers as an index tensor of 32-bit integers, or of 64-bit integers if a number does not fit.
 pub(crate) fn index<B: Backend>(values: &[u32], device: &Device<B>) -> IntTensor<B> {
     B::int_from_data(index_data(values), device)
 }
 
-/// As [`index`], for tensors that know their backend when the program runs.
+/// As [`index`], for dispatched tensors.
 pub(crate) fn index_tensor(values: &[u32], device: &burn::tensor::Device) -> Tensor<1, Int> {
     let data = index_data(values);
     let dtype = data.dtype();
@@ -32,7 +32,7 @@ pub(crate) fn index_tensor(values: &[u32], device: &burn::tensor::Device) -> Ten
 
 fn index_data(values: &[u32]) -> TensorData {
     let n = values.len();
-    // GPUs may have no 64-bit integers, and no tensor of so many rows either.
+    // A GPU may lack 64-bit integers, but it does not hold tensors of so many rows.
     if values.iter().all(|&v| i32::try_from(v).is_ok()) {
         TensorData::new(values.iter().map(|&v| v as i32).collect::<Vec<_>>(), [n])
     } else {
@@ -40,17 +40,17 @@ fn index_data(values: &[u32]) -> TensorData {
     }
 }
 
-/// The type of bools on the device of `x`.
+/// The storage type of bools on the device of `x`.
 pub(crate) fn bools<B: Backend>(x: &FloatTensor<B>) -> BoolDType {
     get_device_settings::<B>(&x.device()).bool_dtype
 }
 
-/// Zeros on the device and of the type of another tensor.
+/// Zeros with the device and element type of `like`.
 pub(crate) fn zeros<B: Backend>(shape: impl Into<Shape>, like: &FloatTensor<B>) -> FloatTensor<B> {
     B::float_zeros(shape.into(), &like.device(), FloatDType::from(like.dtype()))
 }
 
-/// Numbers on the device and of the type of another tensor.
+/// A constant with the device and element type of `like`.
 pub(crate) fn constant<B: Backend>(
     values: Vec<f64>,
     shape: impl Into<Shape>,
@@ -60,7 +60,7 @@ pub(crate) fn constant<B: Backend>(
     B::float_from_data(data, &like.device())
 }
 
-/// 0 or `1 / (1 - p)` for every entry, drawn on the host.
+/// Dropout factors, 0 or `1 / (1 - p)` for every entry, drawn on the host.
 pub(crate) fn dropout_mask<B: Backend>(
     plan: &DropoutPlan,
     [rows, columns]: [usize; 2],
@@ -82,7 +82,7 @@ pub(crate) fn reshape<B: Backend>(x: FloatTensor<B>, shape: impl Into<Shape>) ->
     B::float_reshape(x, shape.into())
 }
 
-/// `rows` rows, each the sum of those rows of `x` that have its number in `index`.
+/// Scatter-add into `rows` rows: `out[index[i]] += x[i]`.
 pub(crate) fn sum_rows<B: Backend>(
     rows: usize,
     index: IntTensor<B>,
@@ -93,7 +93,7 @@ pub(crate) fn sum_rows<B: Backend>(
     B::float_select_assign(zeros::<B>(shape, &x), 0, index, x, IndexingUpdateOp::Add)
 }
 
-/// Where the rows of an operand of an operator on edges are.
+/// Location of an operand of an edge operator: on nodes or on edges.
 pub(crate) struct EdgeOperand<'a> {
     pub(crate) rows: usize,
     pub(crate) map: &'a RowMap,
@@ -102,14 +102,15 @@ pub(crate) struct EdgeOperand<'a> {
 }
 
 impl EdgeOperand<'_> {
-    /// The operand's row for every edge, padded so that the backend broadcasts.
+    /// The operand's row for every edge, with leading axes of 1 so that the backend broadcasts.
     pub(crate) fn per_edge<B: Backend>(&self, x: FloatTensor<B>) -> FloatTensor<B> {
         let x = reshape::<B>(widen::<B>(x), with_rows(self.rows, &self.map.padded));
         let Some(endpoints) = self.endpoints else { return x };
         let index = index::<B>(endpoints, &x.device());
         B::float_select(x, 0, index)
     }
-    /// The gradient of the operand from that of its rows per edge, which broadcast to feature shape `out`.
+    /// The gradient of the operand, from the gradients `d` of its rows per edge after broadcasting to feature shape
+    /// `out`.
     pub(crate) fn gradient<B: Backend>(
         &self,
         mut d: FloatTensor<B>,
@@ -128,7 +129,7 @@ impl EdgeOperand<'_> {
     }
 }
 
-/// The operator on rows per edge, without the sum of a dot.
+/// Applies the operator to rows per edge. A dot product is not summed yet.
 pub(crate) fn edge_op<B: Backend>(
     op: SddmmOp,
     l: FloatTensor<B>,
@@ -144,7 +145,8 @@ pub(crate) fn edge_op<B: Backend>(
     }
 }
 
-/// The gradient of the rows of one side from that of [`edge_op`] and those rows that [`SddmmOp::gradient_reads`] names.
+/// The gradient of one operand of [`edge_op`], from the gradient `g` of its result and the operands that
+/// [`SddmmOp::gradient_reads`] names.
 pub(crate) fn edge_op_gradient<B: Backend>(
     op: SddmmOp,
     side: Side,
@@ -156,19 +158,19 @@ pub(crate) fn edge_op_gradient<B: Backend>(
         | (SddmmOp::Mul | SddmmOp::Dot, Side::Rhs, Some(x), _) => B::float_mul(g, x),
         (SddmmOp::Div, Side::Lhs, _, Some(r)) => B::float_div(g, r),
         (SddmmOp::Div, Side::Rhs, Some(l), Some(r)) => {
-            // As in the kernels: w² may be out of range where the quotient is not.
+            // As in the kernels: w² may overflow or underflow where the quotient does not.
             let quotient = B::float_div(l, r.clone());
             B::float_neg(B::float_div(B::float_mul(g, quotient), r))
         }
         (SddmmOp::Mul | SddmmOp::Dot | SddmmOp::Div, ..) => {
-            unreachable!("backward keeps what `gradient_reads` names")
+            unreachable!("backward saves the operands that `gradient_reads` names")
         }
         (SddmmOp::Sub, Side::Rhs, ..) => B::float_neg(g),
         _ => g,
     }
 }
 
-/// `x` with `by` instead of every entry that is `value`; such entries pass no gradient on.
+/// Replaces every entry of `x` that equals `value` by `by`. Replaced entries have gradient 0.
 pub(crate) fn replace<B: Backend>(x: FloatTensor<B>, value: f64, by: f64) -> FloatTensor<B> {
     let found = B::float_equal_elem(x.clone(), value.into(), bools::<B>(&x));
     B::float_mask_fill(x, found, by.into())
@@ -178,7 +180,7 @@ pub(crate) fn replace<B: Backend>(x: FloatTensor<B>, value: f64, by: f64) -> Flo
 mod tests {
     use super::*;
 
-    /// No id becomes negative.
+    /// Ids from 2³¹ on stay positive.
     #[test]
     fn ids_beyond_31_bits() {
         let data = index_data(&[0, i32::MAX as u32]);
@@ -194,10 +196,10 @@ mod tests {
         );
     }
 
-    /// What both kinds of integers select.
+    /// Both integer types select the same rows.
     #[cfg(all(feature = "flex", feature = "ndarray"))]
     #[test]
-    #[allow(deprecated)] // Burn has deprecated its ndarray backend; people still use it.
+    #[allow(deprecated)] // Burn has deprecated its ndarray backend.
     fn both_kinds_select_rows() {
         fn rows<B: crate::operator::cpu::Host>(device: &Device<B>, values: TensorData) -> Vec<f32> {
             let x = B::from_floats(vec![1f32, 2.0, 3.0], [3, 1].into());

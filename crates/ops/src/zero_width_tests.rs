@@ -1,5 +1,4 @@
-//! Rows without entries, which the properties of all operators leave out: kernels against what a backend without
-//! kernels runs.
+//! Rows without entries, which tests of all operators do not cover: kernels against references.
 
 use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Flex, NdArray};

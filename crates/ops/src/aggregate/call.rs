@@ -5,20 +5,20 @@ use burn_gnn_plan::AggregatePlan;
 
 use crate::operator::{GnnBackend, Tensors};
 
-/// The gradients that are wanted, from that of the result, the result if there is an activation, `x` if that of the
-/// weights is wanted, and the weights if there are any and that of `x` is.
+/// Gradients of weighted aggregation. Inputs: the gradient of the result; the result if there is an activation; `x` for
+/// the gradient of the weights; the weights, if there are any, for the gradient of `x`.
 #[derive(Clone, Debug)]
 pub(crate) struct AggregateGrad {
     pub(crate) plan: AggregatePlan,
-    /// Whether that of `x` is wanted.
+    /// Whether the gradient of `x` is computed.
     pub(crate) x: bool,
-    /// Of the weights.
+    /// Whether the gradient of the weights is computed.
     pub(crate) weight: bool,
-    /// Of the bias.
+    /// Whether the gradient of the bias is computed.
     pub(crate) bias: bool,
 }
 
-/// What gradients are computed from.
+/// Inputs of [`AggregateGrad`].
 pub(crate) struct AggregateGradInputs<B: GnnBackend> {
     pub(crate) grad: FloatTensor<B>,
     pub(crate) out: Option<FloatTensor<B>>,
@@ -27,7 +27,7 @@ pub(crate) struct AggregateGradInputs<B: GnnBackend> {
 }
 
 impl AggregateGrad {
-    /// The inputs by name.
+    /// Names the inputs.
     pub(crate) fn read<B: GnnBackend>(&self, inputs: Tensors<B>) -> AggregateGradInputs<B> {
         let mut inputs = inputs.read();
         AggregateGradInputs {

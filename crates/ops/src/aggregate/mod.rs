@@ -1,4 +1,4 @@
-//! Aggregates weighted messages with degree normalisation, bias and activation in one pass (GCN).
+//! Aggregates weighted messages with degree normalisation, bias and activation (GCN), fused.
 
 mod call;
 mod operator;
@@ -17,34 +17,33 @@ use crate::operator::{reference as plain, tensor};
 
 const NAME: &str = "weighted_aggregate";
 
-/// `out[v] = act( r_v · Σ over e = (u, v) of w_e · l_u · x[u] + bias )`: the aggregation of a graph
-/// convolution (Kipf and Welling, ICLR 2017) in one pass over the edges.
+/// Aggregation of a graph convolution (Kipf and Welling, ICLR 2017) in one pass over the edges:
+/// `out[v] = act( r_v · Σ over e = (u, v) of w_e · l_u · x[u] + bias )`.
 ///
 /// # Shapes
 /// - `x`: `[num_src, d]`; `weight`: `[num_edges]` in edge-id order; `bias`: `[d]`
-/// - `l` and `r` follow from degrees, see [`DegreeScale`]: `max(degree, 1)^power`, power -1/2 on both sides
-///   for symmetric normalisation, -1 on one side for a mean. Edge weights do not enter the degrees.
+/// - `l` and `r` are computed from degrees, `max(degree, 1)^power`, see [`DegreeScale`]: power -1/2 on both sides for
+///   symmetric normalisation, -1 on one side for a mean. Edge weights do not change the degrees.
 /// - returns `[num_dst, d]`
 ///
 /// # Semantics
-/// The factors are computed from the degrees as the edges go by: `x` is not scaled into a copy, sums are
-/// not written before bias and activation. A destination without in-edges gives `act(bias)`. Sums run in
-/// ascending edge id, so bits do not depend on the number of threads; f16 and bf16 are summed in f32, forward and
-/// backward, and rounded once.
+/// A destination without in-edges gets `act(bias)`. Sums run in ascending edge id, so results are the same bits for any
+/// number of threads. f16 and bf16 are summed in f32, forward and backward, and rounded once. There is no scaled copy of
+/// `x`, and sums are written once, after bias and activation.
 ///
 /// # Gradients
 /// With `h = r · act'(out) · grad`: `d x[u] = l_u Σ over out-edges of w_e h[v]`, `d bias` the column sum of
-/// `act'(out) · grad` (blocks of rows in a fixed order), `d w_e = l_u x[u] · h[v]`. Kept: the result if there
-/// is an activation, `weight` if `x` is tracked, `x` if `weight` is. The gradient itself is not
-/// differentiable and panics if asked.
+/// `act'(out) · grad` (in blocks of rows, in a fixed order), `d w_e = l_u x[u] · h[v]`. Saved for backward: the result
+/// if there is an activation, `weight` if `x` is tracked, `x` if `weight` is tracked. Second-order gradients are not
+/// implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_weighted_aggregate`] returns.
 ///
 /// # Cost
-/// `num_edges · d` entries read, `num_dst · d` written; the gradient the same the other way round, and with
-/// an activation one more pass over the rows of the result, whose outcome is kept in f32 for f16 and bf16. `d w` is one
-/// product of rows per edge. Factors are computed once for each [`DegreeScale`].
+/// Forward reads `num_edges · d` entries and writes `num_dst · d`. Backward does the same on the reversed relation; an
+/// activation adds a pass over the rows of the result, which stores `h` (in f32 for f16 and bf16). `d w` is a dot
+/// product of two rows per edge. The factors of a [`DegreeScale`] are computed once.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -76,9 +75,8 @@ pub fn weighted_aggregate(
 /// [`weighted_aggregate`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Numbers of rows or degrees that are not those of the relation, a bias of another size, rows of more than
-/// `u32::MAX` entries, element types or devices that differ, an element type without a kernel, an activation out of
-/// its range.
+/// Wrong numbers of rows or degrees; a bias of another size; rows of more than `u32::MAX` entries; different element
+/// types or devices; an element type without a kernel; a parameter of the activation out of range.
 pub fn try_weighted_aggregate(
     relation: &Relation,
     x: Tensor<2>,

@@ -14,7 +14,7 @@ use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype, floats_or_none};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 
-/// `x`, `weight` and `bias`, as far as there are these.
+/// Names the inputs: `x`, `weight` and `bias`.
 fn operands<B: GnnBackend>(
     plan: &AggregatePlan,
     inputs: Tensors<B>,
@@ -23,7 +23,7 @@ fn operands<B: GnnBackend>(
     (inputs.float(), inputs.float_if(plan.weighted()), inputs.float_if(plan.biased()))
 }
 
-/// `act(r_v · Σ w_e · l_u · x[u] + bias)` of `x`, `weight` and `bias`, as far as there are these.
+/// `act(r_v · Σ w_e · l_u · x[u] + bias)`. Inputs: `x`, and `weight` and `bias` if there are any.
 impl Operator for AggregatePlan {
     const NAME: &'static str = "weighted_aggregate";
 
@@ -86,7 +86,7 @@ impl Operator for AggregateGrad {
         let (plan, AggregateGradInputs { grad, out, x, weight }) = (&self.plan, self.read(inputs));
         by_dtype!(grad.dtype(), T => {
             let (grad, out) = (B::floats::<T>(&grad), floats_or_none::<B, T>(out.as_ref()));
-            // `x` is free before its gradient is made.
+            // Frees `x` before the gradient of `x` is allocated.
             let d_weight = x.map(|x| {
                 let other = &B::floats::<T>(&x);
                 kernel::gradient_of_weight(

@@ -1,4 +1,4 @@
-//! Composes weighted aggregation of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
+//! Computes weighted aggregation in Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
@@ -35,7 +35,7 @@ pub(crate) fn forward<B: GnnBackend>(
     narrow::<B>(act::value::<B>(y, plan.activation()), dtype)
 }
 
-/// `act'(out) · grad`, in the type of sums.
+/// `act'(out) · grad`, in the element type of sums.
 fn before_activation<B: Backend>(
     grad: FloatTensor<B>,
     out: Option<FloatTensor<B>>,

@@ -5,19 +5,19 @@ use burn_gnn_plan::AttentionPlan;
 
 use crate::operator::{GnnBackend, Tensors};
 
-/// The gradients that are wanted, from that of the result, the result, its statistics and the inputs.
+/// Gradients of attention. Inputs: the gradient of the result, the result, its statistics, and the inputs of attention.
 #[derive(Clone, Debug)]
 pub(crate) struct AttentionGrad {
     pub(crate) plan: AttentionPlan,
-    /// Whether that of `z` is wanted.
+    /// Whether the gradient of `z` is computed.
     pub(crate) z: bool,
-    /// Of `a_src`, or of the given scores.
+    /// Whether the gradient of `a_src`, or of the given scores, is computed.
     pub(crate) first: bool,
-    /// Of `a_dst`.
+    /// Whether the gradient of `a_dst` is computed.
     pub(crate) second: bool,
 }
 
-/// What the gradient is computed from.
+/// Inputs of [`AttentionGrad`].
 pub(crate) struct AttentionGradInputs<B: GnnBackend> {
     pub(crate) grad: FloatTensor<B>,
     pub(crate) out: FloatTensor<B>,
@@ -30,7 +30,7 @@ pub(crate) struct AttentionGradInputs<B: GnnBackend> {
 }
 
 impl AttentionGrad {
-    /// The inputs by name.
+    /// Names the inputs.
     pub(crate) fn read<B: GnnBackend>(&self, inputs: Tensors<B>) -> AttentionGradInputs<B> {
         let mut inputs = inputs.read();
         let mut next = || inputs.float();
@@ -44,7 +44,7 @@ impl AttentionGrad {
             second: inputs.float_if(self.plan.scoring().reads_nodes()),
         }
     }
-    /// Shapes of all gradients.
+    /// Shapes of the gradients of all three operands.
     pub(crate) fn shapes(&self) -> [Vec<usize>; 3] {
         let (relation, heads) = (self.plan.relation(), self.plan.heads());
         let first = if self.plan.scoring().reads_nodes() {
@@ -58,7 +58,7 @@ impl AttentionGrad {
             vec![relation.num_dst(), heads],
         ]
     }
-    /// Those of three that are wanted.
+    /// Selects the values of those operands whose gradients are computed.
     pub(crate) fn wanted<T>(&self, all: [T; 3]) -> Vec<T> {
         all.into_iter()
             .zip([self.z, self.first, self.second])

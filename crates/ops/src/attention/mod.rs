@@ -1,4 +1,27 @@
-//! Computes fused attention over in-edges: softmax of scores, dropout and weighted sum in one pass.
+//! Computes fused attention over in-edges: softmax of scores, dropout and weighted sum in one operator.
+//!
+//! Every in-edge of a node has a score per head. A softmax over the in-edges turns scores into weights, dropout removes
+//! some of them, and the result is the weighted sum of the source features.
+//!
+//! ```text
+//! for each destination v and head h:
+//!   m = max of s[e, h] over in-edges e = (u, v);   Z = Σ exp(s[e, h] - m)
+//!   out[v, h] = Σ mask[e, h] · α[e, h] · z[u, h],  α[e, h] = exp(s[e, h] - m) / Z
+//! save m[v, h] and 1 / Z[v, h]
+//! ```
+//!
+//! With `T[v] = ⟨d out[v], out[v]⟩`: `d s[e] = α[e] (mask[e] ⟨d out[v], z[u]⟩ - T[v])` and
+//! `d z[u] = Σ mask[e] α[e] d out[v]`.
+//!
+//! Why the operator is fused:
+//!
+//! 1. Composed of `gsddmm`, `edge_softmax`, dropout and `gspmm`, attention writes and reads several tensors of
+//!    `edges · heads` entries. Fused, the scores of a destination stay in a buffer that fits in the cache.
+//! 2. Backward recomputes weights from the scores with `m` and `1 / Z`, two numbers per destination and head, instead of
+//!    saving one weight per edge and head (recomputation as in FlashAttention, Dao et al., 2022).
+//! 3. The dropout mask is a function of edge ids, so that it is drawn again and not saved.
+//! 4. `T[v]`, the term of the softmax derivative that couples all edges of a destination, follows from the saved result.
+//!    Backward therefore needs no additional pass over the edges.
 
 pub(crate) mod call;
 mod operator;
@@ -21,8 +44,8 @@ use crate::primitives::index_tensor;
 const GAT: &str = "gat_attention";
 const EDGES: &str = "attention";
 
-/// Graph attention (GAT) in one pass: softmax of `leaky_relu(a_src[u] + a_dst[v])` over the in-edges of
-/// every destination, dropout on the weights, weighted sum of `z`.
+/// Graph attention (GAT): softmax of `leaky_relu(a_src[u] + a_dst[v])` over the in-edges of every destination, dropout
+/// on the weights, weighted sum of `z`.
 ///
 /// ```text
 /// s[e, h] = leaky_relu(a_src[u, h] + a_dst[v, h])
@@ -37,11 +60,11 @@ const EDGES: &str = "attention";
 ///
 /// # Semantics
 /// - A destination without in-edges gets 0. Parallel edges all count.
-/// - The softmax subtracts the largest score, so no finite score overflows. A score of -inf is a mask: weight
-///   0, gradient 0; a destination all of whose scores are -inf is as one without in-edges. A NaN score or one
-///   of +inf propagates, as NaN.
-/// - f16 and bf16 are calculated in f32. On CPU sums run in ascending edge id, so results are the same bits
-///   for any number of threads.
+/// - The softmax subtracts the largest score, so no finite score overflows. A score of -inf is a mask, with weight 0 and
+///   gradient 0. A destination with scores of -inf only gets 0, as one without in-edges. A score of NaN or +inf gives
+///   NaN.
+/// - f16 and bf16 are computed in f32. On CPUs sums run in ascending edge id, so results are the same bits for any
+///   number of threads.
 ///
 /// # Gradients
 /// With `T[v] = <d out[v], out[v]>` per head,
@@ -49,21 +72,22 @@ const EDGES: &str = "attention";
 /// ds[e] = α[e] (m[e] <d out[v], z[u]> - T[v]) · leaky_relu'(·)      leaky_relu'(0) = slope
 /// dz[u] = Σ m[e] α[e] d out[v]      da_src[u] = Σ ds[e]      da_dst[v] = Σ ds[e]
 /// ```
-/// Kept for backward: the inputs, the result, and two numbers per destination and head (largest score,
-/// inverse sum). Weights are calculated again from the scores and the mask is drawn again. The gradient
-/// itself is not differentiable and panics if asked.
+/// Saved for backward: the inputs, the result, and two numbers per destination and head (largest score, inverse sum).
+/// Backward recomputes the weights from the scores and draws the mask again. Second-order gradients are not implemented
+/// and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_gat_attention`] returns.
 ///
 /// # Cost
-/// Nothing of size edges × features is ever made. Forward gathers a row of `z` and one of `a_src` per edge;
-/// backward gathers a row of the gradient and four numbers per head for every edge, and stores `ds`, one number
-/// per edge and head, if scores are tracked. Parallel over destinations, then sources, with equal numbers of edges.
+/// No tensor of size edges × features is allocated. Forward gathers a row of `z` and one of `a_src` per edge. Backward
+/// gathers a row of the gradient and four numbers per head and edge, and stores `ds`, one number per edge and head, if
+/// scores are tracked. Threads process runs of destinations (forward) and of sources (backward) with equal numbers of
+/// edges.
 ///
 /// # Source
-/// Veličković et al., "Graph attention networks", ICLR 2018; one pass as in FlashAttention's
-/// recomputation of weights (Dao et al., 2022).
+/// Veličković et al., "Graph attention networks", ICLR 2018. Weights are recomputed as in FlashAttention (Dao et al.,
+/// 2022).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -74,7 +98,7 @@ const EDGES: &str = "attention";
 /// let z = Tensor::<3>::from_data([[[2.0, 0.0]], [[0.0, 4.0]]], &device); // one head of two features
 /// let (a_src, a_dst) = (Tensor::<2>::zeros([2, 1], &device), Tensor::<2>::zeros([3, 1], &device));
 /// let out = gat_attention(&rel, z, a_src, a_dst, &GatOptions::default());
-/// // Equal scores: a mean; node 1 has no in-edge.
+/// // Equal scores give a mean. Node 1 has no in-edges.
 /// assert_eq!(out.into_data().try_to_vec::<f32>().unwrap(), [1.0, 2.0, 0.0, 0.0, 0.0, 4.0]);
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
@@ -92,9 +116,9 @@ pub fn gat_attention(
 /// [`gat_attention`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Numbers of rows that are not those of the relation, unequal numbers of heads, rows too wide, element types
-/// or devices that differ, an element type without a kernel, a slope that is not finite, a dropout probability
-/// outside `[0, 1)`, a number of edge ids that is not the number of edges.
+/// Wrong numbers of rows; different numbers of heads; rows that are too wide; different element types or devices; an
+/// element type without a kernel; a slope that is not finite; a dropout probability outside `[0, 1)`; dropout ids that
+/// are not one per edge.
 pub fn try_gat_attention(
     relation: &Relation,
     z: Tensor<3>,
@@ -108,8 +132,8 @@ pub fn try_gat_attention(
     Ok(tensor(plan, [z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch()]))
 }
 
-/// [`gat_attention`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and what
-/// the kernels are tested against.
+/// [`gat_attention`] in plain tensor operations, on any backend, differentiated by Burn: the slow and short reference
+/// for tests of the kernels.
 ///
 /// # Panics
 /// As [`gat_attention`].
@@ -125,24 +149,24 @@ pub fn gat_attention_reference(
     plain(plan, [z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch()])
 }
 
-/// As [`gat_attention`], with given logits in place of `leaky_relu(a_src[u] + a_dst[v])`: the softmax of `logits`
-/// over in-edges weighs `z`.
+/// Attention with given logits: weighted sum of `z`, with the softmax of `logits` over in-edges as weights. Otherwise as
+/// [`gat_attention`].
 ///
 /// # Shapes
 /// - `logits`: `[num_edges, heads]` in edge-id order; `z`: `[num_src, heads, features]`
 /// - returns `[num_dst, heads, features]`
 ///
 /// # Semantics
-/// Those of [`gat_attention`]. A logit of -inf is a mask: it gives its edge weight 0 and gets gradient 0. A
-/// destination all of whose in-edges have it gets 0.
+/// As [`gat_attention`]. A logit of -inf is a mask, with weight 0 and gradient 0. A destination with logits of -inf only
+/// gets 0.
 ///
 /// # Gradients
-/// Of `z` and of the logits, as in [`gat_attention`]:
-/// `d logits[e] = α[e] (m[e] <d out[v], z[u]> - T[v])`. Kept for backward: both inputs, the result, and two numbers per
-/// destination and head. Second-order gradients are not implemented and panic.
+/// For `z` and the logits, as in [`gat_attention`]: `d logits[e] = α[e] (m[e] <d out[v], z[u]> - T[v])`. Saved for
+/// backward: both inputs, the result, and two numbers per destination and head. Second-order gradients are not
+/// implemented and panic.
 ///
 /// # Cost
-/// As [`gat_attention`], with logits given per edge instead of scores computed from both endpoints.
+/// As [`gat_attention`], with one logit per edge and head read instead of scores computed.
 ///
 /// # Panics
 /// With the text of the error that [`try_attention`] returns.
@@ -198,21 +222,21 @@ pub fn attention_reference(
     plain(plan, [z.into_dispatch(), logits.into_dispatch()])
 }
 
-/// The weights `m · α` that [`gat_attention`] uses, to be looked at.
+/// The weights `m · α` of [`gat_attention`], for inspection.
 ///
 /// # Shapes
 /// - `a_src`: `[num_src, heads]`; `a_dst`: `[num_dst, heads]`
 /// - returns `[num_edges, heads]` in edge-id order; over the in-edges of a destination they sum to 1 without dropout
 ///
 /// # Semantics
-/// Those of [`gat_attention`]: -inf is a mask, NaN and +inf propagate. Numbers are those of the fused operator up
-/// to rounding, which here happens at every step, also in f16 and bf16.
+/// As [`gat_attention`]: -inf is a mask, NaN and +inf propagate. Weights equal those of the fused operator up to
+/// rounding; here every step rounds, also in f16 and bf16.
 ///
 /// # Gradients
-/// Of both operands, by Burn through every step.
+/// For both operands. Burn differentiates every step.
 ///
 /// # Cost
-/// Not fused: about ten tensors of one number per edge and head.
+/// Not fused: about ten tensors with one number per edge and head.
 ///
 /// # Panics
 /// With the text of the error that [`try_gat_attention_weights`] returns.
@@ -265,7 +289,7 @@ pub fn try_gat_attention_weights(
     let masked = max.clone().equal_elem(f64::NEG_INFINITY);
     let e = (scores - max.mask_fill(masked, 0.0).select(0, dst.clone())).exp();
     let sum = copy_e_sum(relation, e.clone());
-    // Masks only: 0 / 1. The largest score adds 1 to every other sum.
+    // The sum is 0 only where all scores are masks, since the largest score contributes 1. Division by 1 gives 0 there.
     let masked = sum.clone().equal_elem(0.0);
     let alpha = e / sum.mask_fill(masked, 1.0).select(0, dst);
     match &options.dropout {

@@ -16,7 +16,7 @@ use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 
-/// `a_src` and `a_dst`, or the given scores.
+/// Operands of the scores: `a_src` and `a_dst`, or one score per edge and head.
 #[cfg(feature = "cube")]
 fn scores(first: CubeTensor, second: Option<CubeTensor>) -> AttentionScores {
     match second {
@@ -25,7 +25,7 @@ fn scores(first: CubeTensor, second: Option<CubeTensor>) -> AttentionScores {
     }
 }
 
-/// `z`, and `a_src` and `a_dst` or the given scores.
+/// Names the inputs: `z`, `a_src` or the given scores, and `a_dst`.
 fn operands<B: GnnBackend>(
     plan: &AttentionPlan,
     inputs: Tensors<B>,
@@ -34,7 +34,8 @@ fn operands<B: GnnBackend>(
     (inputs.float(), inputs.float(), inputs.float_if(plan.scoring().reads_nodes()))
 }
 
-/// The result and its statistics ([`AttentionPlan::stats_shape`]), from `z` and `a_src`, `a_dst` or given scores.
+/// Attention. Inputs: `z`, and `a_src` and `a_dst` or the given scores. Results: the weighted sums and their statistics
+/// ([`AttentionPlan::stats_shape`]).
 impl Operator for AttentionPlan {
     const NAME: &'static str = "attention";
 

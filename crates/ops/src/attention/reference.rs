@@ -1,6 +1,6 @@
-//! Composes attention of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
+//! Computes attention in Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 //!
-//! Scores, weights and messages are made for every edge, so this costs `edges · heads · features` numbers.
+//! It stores scores, weights and messages of all edges, `edges · heads · features` numbers.
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
@@ -12,7 +12,7 @@ use crate::gspmm::reference::copy;
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{bools, dropout_mask, index, narrow, replace, reshape, sum_rows, widen};
 
-/// One row per edge of an operand on nodes.
+/// Gathers rows of operands on nodes, one per edge.
 struct Endpoints<B: Backend> {
     src: IntTensor<B>,
     dst: IntTensor<B>,
@@ -33,7 +33,7 @@ impl<B: Backend> Endpoints<B> {
     }
 }
 
-/// `leaky_relu(x)` with derivative `slope` at 0, and that derivative.
+/// `leaky_relu(x)`, whose derivative at 0 is `slope`, and its derivative.
 fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTensor<B>) {
     let above = B::float_greater_elem(x.clone(), 0.0.into(), bools::<B>(&x));
     let ones = B::float_ones(x.shape(), &x.device(), FloatDType::from(x.dtype()));
@@ -43,7 +43,7 @@ fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTen
     (B::float_mask_where(low, above, x), derivative)
 }
 
-/// The scores of edges and, of those that are computed, the derivative of their leaky relu.
+/// The scores of edges and, where they are computed from nodes, the derivative of their leaky ReLU.
 fn scores<B: Backend>(
     first: FloatTensor<B>,
     second: Option<FloatTensor<B>>,
@@ -59,7 +59,7 @@ fn scores<B: Backend>(
     (scores, Some(slopes))
 }
 
-/// 0 or `1 / (1 - p)` for every edge and head; nothing without dropout.
+/// Dropout factors of every edge and head, 0 or `1 / (1 - p)`; `None` without dropout.
 fn mask<B: Backend>(plan: &AttentionPlan, like: &FloatTensor<B>) -> Option<FloatTensor<B>> {
     let shape = [plan.relation().num_edges(), plan.heads()];
     Some(dropout_mask::<B>(plan.dropout()?, shape, like))
@@ -73,7 +73,7 @@ pub(super) fn wide(dtype: DType) -> DType {
     if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
 }
 
-/// From `z` and `a_src`, `a_dst` or given scores.
+/// Returns the result and its statistics. `first` and `second` are `a_src` and `a_dst`, or `first` are the given scores.
 pub(crate) fn forward<B: Backend>(
     z: FloatTensor<B>,
     first: FloatTensor<B>,
@@ -93,13 +93,13 @@ pub(crate) fn forward<B: Backend>(
     let Ok(largest) = largest else {
         unreachable!("rows of `heads` entries were checked when the attention was planned")
     };
-    // Any shift gives the same weights, so none passes a gradient on.
+    // The weights do not depend on the shift, so it needs no gradient.
     let max = copy::<B>(B::float_detach(scores.clone()), &largest).0;
     let max = replace::<B>(max, f64::NEG_INFINITY, 0.0);
     let e = B::float_exp(B::float_sub(scores, endpoints.at_dst(max.clone())));
     let sum = sum_rows::<B>(rows, endpoints.dst.clone(), e.clone());
-    // 0 without edges and of masks only: the largest score adds 1 to every other sum. Infinity, the inverse of 0,
-    // would make NaN of the zeros that it is multiplied by, here and in the gradient.
+    // The sum is 0 without edges and where all scores are masks, since the largest score contributes 1. Its inverse is
+    // set to 0: infinity times the zero weights would be NaN, here and in the gradient.
     let none = B::float_equal_elem(sum.clone(), 0.0.into(), bools::<B>(&sum));
     let inverse = B::float_mask_fill(B::float_recip(replace::<B>(sum, 0.0, 1.0)), none, 0.0.into());
     let mut w = B::float_mul(e, endpoints.at_dst(inverse.clone()));
@@ -118,7 +118,7 @@ pub(crate) fn forward<B: Backend>(
     (narrow::<B>(sum_rows::<B>(rows, endpoints.dst.clone(), messages), dtype), stats)
 }
 
-/// One of the two statistics, `[num_dst, heads]`.
+/// Statistic `at`, `[num_dst, heads]`.
 fn part_of<B: Backend>(stats: FloatTensor<B>, at: usize, plan: &AttentionPlan) -> FloatTensor<B> {
     let (dst, heads) = (plan.relation().num_dst(), plan.heads());
     let part = B::float_slice(

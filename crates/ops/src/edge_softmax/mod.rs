@@ -1,4 +1,4 @@
-//! Computes softmax over the edges of a node.
+//! Computes softmax over the edges of each node.
 
 pub(crate) mod operator;
 pub(crate) mod reference;
@@ -20,8 +20,8 @@ const NAME: &str = "edge_softmax";
 const ON: &str = "edge_softmax_on";
 const ACROSS: &str = "edge_softmax_across";
 
-/// Softmax over the edges that share an endpoint, `y[e] = exp(x[e]) / Σ exp(x[e'])` with `e'` from the edges of
-/// `e`'s destination ([`NormBy::Dst`]) or source ([`NormBy::Src`]), for every feature entry on its own.
+/// Softmax over the edges that share an endpoint, per feature entry: `y[e] = exp(x[e]) / Σ exp(x[e'])`, where `e'` runs
+/// over the edges with the destination ([`NormBy::Dst`]) or the source ([`NormBy::Src`]) of `e`.
 ///
 /// # Shapes
 /// - `logits`: `[num_edges, ..]` of any rank, in edge-id order
@@ -29,31 +29,26 @@ const ACROSS: &str = "edge_softmax_across";
 ///
 /// # Semantics
 /// - The largest logit of a node is subtracted first, so no exponential overflows.
-/// - `-inf` is a mask: probability 0, gradient 0, also where all logits of a node are `-inf` (0 / 0 in other
-///   frameworks): such a node is as one without edges. NaN and `+inf` make the probabilities of their node
-///   and entry NaN: nothing is hidden.
+/// - `-inf` is a mask, with probability 0 and gradient 0. A node with logits of `-inf` only has probabilities of 0
+///   (0 / 0 in other frameworks). A NaN or `+inf` makes the probabilities of its node and feature entry NaN.
 /// - Parallel edges all count. A node without edges has no entry in the result.
-/// - f16 and bf16 are computed in f32 and rounded once. Sums run in ascending edge id, in four partial sums
-///   of a quarter of the edges each where unsorted logits take 16 MB and more: the same bits for any
-///   number of threads.
+/// - f16 and bf16 are computed in f32 and rounded once. Sums run in ascending edge id, so results are the same bits for
+///   any number of threads.
 ///
 /// # Gradients
-/// `d x = y · (g - Σ y · g)`, summed over the edges of the same node. Only the result is kept. The gradient
-/// itself is not differentiable and panics if asked.
+/// `d x = y · (g - Σ y · g)`, with a sum over the edges of the same node. Only the result is saved. Second-order
+/// gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_edge_softmax`] returns.
 ///
 /// # Cost
-/// On CPU one pass over the nodes: every logit is read once into a buffer of the size of the node's logits,
-/// every probability written once. Rows lie anywhere unless edges are sorted by the node they are
-/// normalised over: a cache line is what each costs, 2 per edge of up to 16 f32 entries forward, 3 backward.
-/// Unsorted logits of 16 MB and more, on up to 4 threads, run in edge order instead: 20 bytes per f32 entry in
-/// streams, forward (logits read twice, probabilities written twice and read once) as backward (both inputs
-/// read twice, the gradient written once), and 4 tables of one row per node that stay in the cache.
+/// On CPUs one pass over the nodes: every logit is read once into a buffer for the edges of the node, and every
+/// probability is written once. If edges are not sorted by the node that they are normalised over, their rows are
+/// scattered in memory, and each access moves a cache line: 2 per edge of up to 16 f32 entries forward, 3 backward.
 ///
 /// # Source
-/// Edge softmax is that of graph attention networks (Veličković et al., 2018, arXiv:1710.10903).
+/// Edge softmax was introduced by graph attention networks (Veličković et al., 2018, arXiv:1710.10903).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -77,8 +72,8 @@ pub fn edge_softmax<const D: usize>(
 /// [`edge_softmax`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// A number of rows that is not the number of edges, rows of more than `u32::MAX` entries, or an element
-/// type without a kernel.
+/// A number of rows that is not the number of edges; rows of more than `u32::MAX` entries; an element type without a
+/// kernel.
 pub fn try_edge_softmax<const D: usize>(
     relation: &Relation,
     logits: Tensor<D>,
@@ -89,23 +84,22 @@ pub fn try_edge_softmax<const D: usize>(
     Ok(tensor(plan, [logits.into_dispatch()]))
 }
 
-/// [`edge_softmax`] over some edges only: row `i` of `logits` belongs to edge `eids[i]`; edges that are
-/// not named take no part.
+/// [`edge_softmax`] over a subset of the edges: row `i` of `logits` belongs to edge `eids[i]`.
 ///
 /// # Shapes
-/// - `eids`: ids of different edges, in any order
+/// - `eids`: distinct edge ids, in any order
 /// - `logits`: `[eids.len(), ..]`
 /// - returns the same shape, in the order of `eids`
 ///
 /// # Semantics, gradients
-/// Those of [`edge_softmax`] on a relation of the edges named, in their order.
+/// As [`edge_softmax`] on a relation of the edges `eids`, in this order.
 ///
 /// # Panics
 /// With the text of the error that [`try_edge_softmax_on`] returns.
 ///
 /// # Cost
-/// As [`edge_softmax`] for the edges named, and a sort of them by node; who uses one subset often builds
-/// a [`Relation`] of its edges once.
+/// As [`edge_softmax`] for these edges, and sorting them by node. Build a [`Relation`] of a subset that is used several
+/// times.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -130,7 +124,7 @@ pub fn edge_softmax_on<const D: usize>(
 /// [`edge_softmax_on`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// As [`try_edge_softmax`], with one row per entry of `eids`; an id that is no edge's, an id given twice.
+/// As [`try_edge_softmax`], with one row per entry of `eids`; an id that is out of range or repeated.
 pub fn try_edge_softmax_on<const D: usize>(
     relation: &Relation,
     eids: &[u32],
@@ -148,13 +142,13 @@ pub fn try_edge_softmax_on<const D: usize>(
         end(relation.src()),
         end(relation.dst()),
     );
-    let Ok(part) = part else { unreachable!("a part of the edges of a relation is one") };
+    let Ok(part) = part else { unreachable!("a subset of the edges of a relation is valid") };
     let plan = plan(ON, &part, &logits, norm_by, "one per entry of `eids`")?;
     Ok(tensor(plan, [logits.into_dispatch()]))
 }
 
-/// One softmax over the edges of several relations into one node type: an edge's probability is
-/// its share among all edges into its destination, whatever their relation.
+/// Softmax over the in-edges of several relations together: the probabilities of all edges into a destination sum to 1,
+/// across relations.
 ///
 /// # Shapes
 /// - `logits`: one tensor for each relation of the stack, `[num_edges of the relation, ..]`, with equal
@@ -162,14 +156,14 @@ pub fn try_edge_softmax_on<const D: usize>(
 /// - returns the probabilities in the same order and shapes
 ///
 /// # Semantics, gradients
-/// Those of [`edge_softmax`] over the in-edges of the stack's joint relation.
+/// As [`edge_softmax`] on the concatenated relation of the stack.
 ///
 /// # Panics
 /// With the text of the error that [`try_edge_softmax_across`] returns.
 ///
 /// # Cost
-/// As [`edge_softmax`] on the stack's [`concatenated`](RelationStack::concatenated) relation, and a copy of the logits
-/// into one tensor and back. Who has the logits in one tensor calls `edge_softmax` on the joint relation.
+/// As [`edge_softmax`] on the [`concatenated`](RelationStack::concatenated) relation, and copies of the logits to one
+/// tensor and back. If the logits are in one tensor already, call `edge_softmax` on that relation.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -195,8 +189,8 @@ pub fn edge_softmax_across<const D: usize>(
 /// [`edge_softmax_across`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// A number of tensors that is not that of the relations, rows that are not a relation's edges, feature
-/// shapes, element types or devices that differ, an element type without a kernel.
+/// Not one tensor per relation; a tensor without one row per edge of its relation; different feature shapes, element
+/// types or devices; an element type without a kernel.
 pub fn try_edge_softmax_across<const D: usize>(
     stack: &RelationStack,
     logits: Vec<Tensor<D>>,
@@ -219,8 +213,8 @@ pub fn try_edge_softmax_across<const D: usize>(
     Ok((0..stack.len()).map(|r| y.clone().slice_dim(0, stack.edge_range(r))).collect())
 }
 
-/// [`edge_softmax`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and
-/// what the kernels are tested against.
+/// [`edge_softmax`] in plain tensor operations, on any backend, differentiated by Burn: the slow and short reference
+/// for tests of the kernels.
 ///
 /// # Panics
 /// As [`edge_softmax`].

@@ -13,7 +13,7 @@ use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs,
 
 const NAME: &str = "segment_softmax, edge_softmax";
 
-/// `y` from the logits.
+/// Softmax. Input: the logits.
 impl Operator for SoftmaxPlan {
     const NAME: &'static str = NAME;
 
@@ -43,7 +43,7 @@ impl Operator for SoftmaxPlan {
     }
 }
 
-/// The gradient of the logits, from that of `y` and `y`.
+/// Gradient of the logits. Inputs: the gradient of the probabilities, and the probabilities.
 #[derive(Clone, Debug)]
 pub(crate) struct SoftmaxGrad(pub(crate) SoftmaxPlan);
 

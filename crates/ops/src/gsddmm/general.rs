@@ -11,10 +11,11 @@ use crate::operator::{operands, reference as plain, tensor};
 
 const NAME: &str = "gsddmm";
 
-/// A result for every edge `e = (u, v)`: `out[e] = op(lhs at its target, rhs at its target)` (GSDDMM).
+/// One result per edge `e = (u, v)` from two operand rows, `out[e] = op(lhs[i], rhs[j])` (GSDDMM).
 ///
-/// A target is `u` (the edge's source), `v` (its destination) or `e` (the edge); every pair is allowed,
-/// twice the same too. The common cases have names: [`u_add_v`], [`u_dot_v`], [`e_div_v`], [`copy_u`].
+/// `i` and `j` are the targets of the operands: `u` (the source of the edge), `v` (its destination) or `e` (the edge
+/// itself), in any combination. Common cases have names: [`u_add_v`](crate::u_add_v), [`u_dot_v`](crate::u_dot_v),
+/// [`e_div_v`](crate::e_div_v), [`copy_u`](crate::copy_u).
 ///
 /// # Shapes
 /// - `lhs`, `rhs`: `[num_src, ..]`, `[num_dst, ..]` or `[num_edges, ..]`, as the target says
@@ -22,35 +23,36 @@ const NAME: &str = "gsddmm";
 ///   NumPy: aligned at the end, equal or 1, a missing axis counts as 1
 /// - [`Dot`](SddmmOp::Dot) broadcasts as a product does, then sums the last axis and keeps it with size 1.
 ///   Two 1-D operands have no such axis; their dot is their product.
-/// - A copy does not look at the other operand, whatever its shape; its result has its operand's
-///   feature shape. [`gsddmm_copy`] takes one operand only.
+/// - A copy ignores the other operand and its shape; the result has the feature shape of the copied operand.
+///   [`gsddmm_copy`] takes a single operand.
 ///
 /// # Semantics
 /// - Edges are independent of each other: parallel edges have equal results if their operands are equal,
 ///   nodes without edges are never read.
-/// - f16 and bf16 are computed in f32 and rounded once. The same bits for any number of threads: sums of
-///   a dot run in 16 fixed partial sums, gradients of nodes in ascending edge id.
-/// - Infinities and NaN pass as the operator passes them; `x / 0` is infinite.
+/// - f16 and bf16 are computed in f32 and rounded once. Results are the same bits for any number of threads: a dot
+///   product is summed in 16 fixed partial sums, gradients of nodes in ascending edge id.
+/// - Infinities and NaN propagate; `x / 0` is infinite.
 ///
 /// # Gradients
-/// Of an operand on nodes: a sum over the node's edges, by CSR for `u` and by CSC for `v`; 0 for a node
-/// without edges. Where no axis is summed it runs as a GSpMM (that of `u_dot_v` is `u_mul_e_sum` on the
-/// relation, reversed for `u`), so that nothing of size edges × features is made. Of an operand on
-/// edges: edge by edge. Broadcast axes are summed. Kept for backward: nothing for add, sub and copies; the
-/// other operand for mul and dot; `rhs` of div if `lhs` is tracked, both if `rhs` is. The gradient of the operand that
-/// is subtracted is 0 minus the sum, so where the sum is 0 it is 0, never -0. The gradient itself
-/// is not differentiable and panics if asked.
+/// The gradient of an operand on nodes is a sum over the edges of the node, by CSR for `u` and by CSC for `v`; a node
+/// without edges gets 0. Where no axis is summed it runs as a GSpMM (for `u_dot_v` it is `u_mul_e_sum` on the relation,
+/// reversed for `u`), without a tensor of size edges × features. The gradient of an operand on edges has one row per
+/// edge. Broadcast axes are summed. A gradient of 0 is 0, never -0.
+///
+/// Saved for backward: nothing for add, sub and copies; the other operand for mul and dot; for div `rhs` if `lhs` is
+/// tracked, both if `rhs` is tracked. Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_gsddmm`] returns.
 ///
 /// # Cost
-/// One read of two operand rows and one write of a result row per edge, no temporary. Edges run in id
-/// order, rows are prefetched. A dot of two endpoints with rows of 64 bytes and more runs in CSC order
-/// instead, `num_edges · D · 4` bytes read for the sources, `num_dst · D · 4` for the destinations.
+/// Two operand rows are read and one result row is written per edge, without a temporary. Edges are processed in id
+/// order with prefetched rows. A dot product of two endpoints with rows of 64 bytes and more is processed in CSC order,
+/// so that the row of a destination is read once: `num_edges · D · 4` bytes for sources and `num_dst · D · 4` for
+/// destinations.
 ///
 /// # Source
-/// Name and set of operators are those of DGL (Wang et al., 2019, arXiv:1909.01315).
+/// The name and the set of operators are DGL's (Wang et al., 2019, arXiv:1909.01315).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -80,9 +82,9 @@ pub fn gsddmm<const L: usize, const R: usize, const O: usize>(
 /// [`gsddmm`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Numbers of rows that are not those of the target, feature shapes that do not broadcast or whose rows
-/// have more than `u32::MAX` entries, an output rank that is not that of the result, element types or
-/// devices that differ, an element type without a kernel.
+/// Wrong numbers of rows; feature shapes that do not broadcast or whose rows have more than `u32::MAX` entries; an
+/// output type whose rank is not the rank of the result; different element types or devices; an element type without a
+/// kernel.
 pub fn try_gsddmm<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
     op: SddmmOp,
@@ -95,17 +97,17 @@ pub fn try_gsddmm<const L: usize, const R: usize, const O: usize>(
     run(relation, op, [lhs_target, rhs_target], lhs, rhs)
 }
 
-/// [`gsddmm`] of one operand, `out[e] = x at its target`: source, destination or edge features.
+/// [`gsddmm`] of a single operand: the row of the source, of the destination or of the edge, for every edge.
 ///
 /// # Shapes
-/// - `x`: `[num_src, ..]`, `[num_dst, ..]` or `[num_edges, ..]`, as the target says
+/// - `x`: `[num_src, ..]`, `[num_dst, ..]` or `[num_edges, ..]`, by `target`
 /// - returns `[num_edges, ..]` in edge-id order
 ///
 /// # Gradients
-/// Of a node's row the sum over the node's edges, in ascending edge id; 0 for a node without edges. Nothing is kept.
+/// The gradient of a node's row is the sum over its edges, in ascending edge id; 0 without edges. Nothing is saved.
 ///
 /// # Cost
-/// One read and one write of a row per edge.
+/// One row is read and one row is written per edge.
 ///
 /// # Panics
 /// With the text of the error that [`try_gsddmm_copy`] returns.
@@ -117,8 +119,7 @@ pub fn gsddmm_copy<const D: usize>(relation: &Relation, target: Target, x: Tenso
 /// [`gsddmm_copy`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// A number of rows that is not that of the target, rows of more than `u32::MAX` entries, or an element
-/// type without a kernel.
+/// A wrong number of rows; rows of more than `u32::MAX` entries; an element type without a kernel.
 pub fn try_gsddmm_copy<const D: usize>(
     relation: &Relation,
     target: Target,
@@ -127,14 +128,14 @@ pub fn try_gsddmm_copy<const D: usize>(
     run(relation, SddmmOp::CopyLhs, [target; 2], Some(x), None::<Tensor<D>>)
 }
 
-/// [`gsddmm`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and what
-/// the kernels are tested against.
+/// [`gsddmm`] in plain tensor operations, on any backend, differentiated by Burn: the slow and short reference for
+/// tests of the kernels.
 ///
 /// # Panics
 /// As [`gsddmm`].
 ///
 /// # Cost
-/// Both operands of every edge in memory.
+/// It stores both operand rows of every edge.
 #[track_caller]
 pub fn gsddmm_reference<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
@@ -150,7 +151,7 @@ pub fn gsddmm_reference<const L: usize, const R: usize, const O: usize>(
     plain(plan, operands(lhs, rhs))
 }
 
-/// The call on the operands that it reads.
+/// [`try_gsddmm`] with only the operands that the operator reads.
 fn run<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
     op: SddmmOp,

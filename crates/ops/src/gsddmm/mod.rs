@@ -1,4 +1,4 @@
-//! Computes GSDDMM: a result per edge from the features of its endpoints and its own.
+//! Computes GSDDMM: one result per edge, from features of its endpoints and of the edge.
 
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]

@@ -1,6 +1,6 @@
 //! Lists the named operators of two operands.
 
-/// Hands the list to a macro: name, operator, operands, and the value of an edge `e = (u, v)`.
+/// Calls a macro with the list: name, operator, operands, and the value of an edge `e = (u, v)`.
 macro_rules! with_binaries {
     ($then:ident) => {
         $then! {

@@ -1,4 +1,4 @@
-//! Implements `Operator` for GSDDMM and its gradient; a gradient that is a GSpMM runs as one.
+//! Implements `Operator` for GSDDMM and its gradient. A gradient that is a GSpMM runs as one.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
@@ -12,7 +12,7 @@ use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype, floats_or_none};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, run_on};
 
-/// The sides that inputs are, in their order.
+/// The sides of the inputs, in order.
 fn sides(plan: &GsddmmPlan) -> &'static [Side] {
     match plan.op() {
         SddmmOp::CopyLhs => &[Side::Lhs],
@@ -21,7 +21,7 @@ fn sides(plan: &GsddmmPlan) -> &'static [Side] {
     }
 }
 
-/// The row of `x` for every edge for a copy, of the operator on `lhs` and `rhs` otherwise.
+/// GSDDMM. Inputs: the copied operand, or `lhs` and `rhs`.
 impl Operator for GsddmmPlan {
     const NAME: &'static str = "gsddmm";
 
@@ -74,7 +74,7 @@ impl Operator for GsddmmPlan {
     }
 }
 
-/// Gradient of one side; `lhs` and `rhs` are there where [`SddmmOp::gradient_reads`] asks for them.
+/// Gradient of one side. `lhs` and `rhs` are present where [`SddmmOp::gradient_reads`] names them.
 fn gradient<B: GnnBackend>(
     grad: FloatTensor<B>,
     lhs: Option<&FloatTensor<B>>,
@@ -89,7 +89,7 @@ fn gradient<B: GnnBackend>(
         (Some(Gather::Plain(plan)), _) => return gspmm_on::<B>(plan, [grad]),
         (Some(Gather::Negated(plan)), _) => {
             let sum = gspmm_on::<B>(plan, [grad]);
-            // Not a change of sign: the gradient of a node without edges is 0, not -0.
+            // `0 - sum` and not `-sum`: the gradient of a node without edges is 0, not -0.
             return B::float_sub(
                 B::float_zeros(sum.shape(), &sum.device(), sum.dtype().into()),
                 sum,
@@ -104,7 +104,7 @@ fn gradient<B: GnnBackend>(
     run_on::<B, _>(GsddmmGrad { plan: plan.clone(), side }, floats)
 }
 
-/// The gradient of one operand, from that of the result and the operands that [`SddmmOp::gradient_reads`] names.
+/// Gradient of one operand. Inputs: the gradient of the result, and the operands that [`SddmmOp::gradient_reads`] names.
 #[derive(Clone, Debug)]
 pub(crate) struct GsddmmGrad {
     pub(crate) plan: GsddmmPlan,
@@ -112,7 +112,7 @@ pub(crate) struct GsddmmGrad {
 }
 
 impl GsddmmGrad {
-    /// The inputs by name.
+    /// Names the inputs.
     fn read<B: GnnBackend>(&self, inputs: Tensors<B>) -> BinaryGradInputs<B> {
         BinaryGradInputs::new(self.plan.op().gradient_reads(self.side), inputs)
     }

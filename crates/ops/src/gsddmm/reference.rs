@@ -1,6 +1,6 @@
-//! Composes GSDDMM of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
+//! Computes GSDDMM in Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 //!
-//! Both operand rows of every edge are copied out, so this costs memory for every edge.
+//! It gathers both operand rows of every edge, which takes memory per edge.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
@@ -21,7 +21,7 @@ fn is_empty(plan: &GsddmmPlan) -> bool {
     plan.relation().num_edges() == 0 || plan.width() == 0
 }
 
-/// `copy_lhs` and `copy_rhs`.
+/// Copies of one operand.
 pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GsddmmPlan) -> FloatTensor<B> {
     if is_empty(plan) {
         return zeros::<B>(plan.out_shape(), &x);
@@ -44,14 +44,14 @@ pub(crate) fn binary<B: Backend>(
     let l = operand(plan, Side::Lhs).per_edge::<B>(lhs);
     let r = operand(plan, Side::Rhs).per_edge::<B>(rhs);
     let mut out = edge_op::<B>(plan.op(), l, r);
-    // Without a feature axis the sum has one term.
+    // Without a feature axis the dot product has one term.
     if plan.op() == SddmmOp::Dot && !plan.out().is_empty() {
         out = B::float_sum_dim(out, plan.out().len());
     }
     narrow::<B>(out, dtype)
 }
 
-/// Gradient for one operand, from one row per edge.
+/// Gradient of one operand, computed with one row per edge.
 pub(crate) fn gradient<B: Backend>(
     grad: FloatTensor<B>,
     [lhs, rhs]: [Option<FloatTensor<B>>; 2],
@@ -65,14 +65,14 @@ pub(crate) fn gradient<B: Backend>(
     let dtype = grad.dtype();
     let g = widen::<B>(grad);
     let mut d = if (plan.op(), side) == (SddmmOp::Sub, Side::Rhs) {
-        // Not a change of sign: of a gradient of 0 it is 0, not -0, as in the kernels.
+        // `0 - g` and not `-g`: a gradient of 0 stays 0 and does not become -0, as in the kernels.
         B::float_sub(zeros::<B>(g.shape(), &g), g)
     } else {
         let l = lhs.map(|x| operand(plan, Side::Lhs).per_edge::<B>(x));
         let r = rhs.map(|x| operand(plan, Side::Rhs).per_edge::<B>(x));
         edge_op_gradient::<B>(plan.op(), side, g, [l, r])
     };
-    // The gradient of a dot may be as narrow as the other operand: every column of the own row gets it.
+    // The gradient of a dot product may have the shape of a broadcast operand; it is expanded to all columns.
     let full = with_rows(plan.relation().num_edges(), plan.product());
     if plan.op() == SddmmOp::Dot && d.shape() != full {
         d = B::float_expand(d, full);

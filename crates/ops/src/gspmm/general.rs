@@ -19,34 +19,41 @@ pub(crate) const NAME: &str = "gspmm";
 /// - returns `[num_dst, ..]`; feature shapes (all but the first axis) broadcast as in NumPy: aligned at
 ///   the end, equal or 1, a missing axis counts as 1. A 1-D operand is one number per row and
 ///   broadcasts with anything.
-/// - A copy does not look at the other operand, whatever its shape; its result has its operand's
-///   feature shape. [`gspmm_copy`] takes one operand only.
+/// - A copy ignores the other operand and its shape; the result has the feature shape of the copied operand.
+///   [`gspmm_copy`] takes a single operand.
 ///
 /// # Semantics
-/// - A destination without in-edges gets 0 from every reducer. That is decided by degree: a `-inf` or
-///   NaN message propagates.
+/// - A destination without in-edges gets 0 from every reducer. The degree decides, so a `-inf` or NaN message
+///   propagates.
 /// - Parallel edges all count; mean divides by the number of in-edges.
-/// - Of equal messages under max or min the one with the smallest edge id wins; the first NaN wins over
-///   every number.
-/// - f16 and bf16 are summed in f32; [`with_precision`](crate::with_precision) makes them of f32 inputs. On
-///   CPU sums run in ascending edge id, so results are the same bits for any number of threads.
+/// - Of equal messages under max or min the one with the smallest edge id is the argmax. A NaN is beyond every number;
+///   of several the first is the argmax.
+/// - f16 and bf16 are summed in f32; [`with_precision`](crate::with_precision) casts f32 inputs to them. On CPUs sums
+///   run in ascending edge id, so results are the same bits for any number of threads.
 ///
 /// # Gradients
-/// The gradient of `lhs` gathers over out-edges, that of `rhs` over edges; broadcast axes are summed.
-/// Under max and min only the argmax (argmin) edge passes it on. Kept for backward: nothing for add, sub and
-/// copies; `rhs` of mul and div if `lhs` is tracked; `lhs` of mul if `rhs` is tracked, both of div; for
-/// max and min the argmax edge ids, on CPU of copied sources whose features are a multiple of 16 a bit per edge and
-/// feature if that is smaller. Second-order gradients are not implemented and panic.
+/// The gradient of `lhs` is a sum over out-edges, the gradient of `rhs` has one row per edge. Broadcast axes are
+/// summed. Under max and min only the argmax (argmin) edge has a gradient. A gradient of 0 is 0, never -0.
+///
+/// Saved for backward:
+///
+/// - add, sub and copies: nothing
+/// - mul: `rhs` if `lhs` is tracked, `lhs` if `rhs` is tracked
+/// - div: `rhs` if `lhs` is tracked, both if `rhs` is tracked
+/// - max and min: the argmax edge ids. CPU kernels that copy sources whose feature size is a multiple of 16 save one bit
+///   per edge and feature instead, where that is smaller.
+///
+/// Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_gspmm`] returns.
 ///
 /// # Cost
-/// `O(num_edges · features)` time, no per-edge temporary; parallel over destinations with equal
-/// numbers of edges.
+/// `O(num_edges · features)` time and no temporary per edge. Threads process runs of destinations with equal numbers of
+/// edges.
 ///
 /// # Source
-/// Name and set of operators are those of DGL (Wang et al., 2019, arXiv:1909.01315).
+/// The name and the set of operators are DGL's (Wang et al., 2019, arXiv:1909.01315).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -74,9 +81,9 @@ pub fn gspmm<const L: usize, const R: usize, const O: usize>(
 /// [`gspmm`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Numbers of rows that are not those of the relation, feature shapes that do not broadcast or whose rows
-/// have more than `u32::MAX` entries, an output rank that is not that of the result, element types or devices that
-/// differ, an element type without a kernel.
+/// Wrong numbers of rows; feature shapes that do not broadcast or whose rows have more than `u32::MAX` entries; an
+/// output type whose rank is not the rank of the result; different element types or devices; an element type without a
+/// kernel.
 pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
     op: BinaryOp,
@@ -93,15 +100,15 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     )
 }
 
-/// [`gspmm`] of one operand, `out[v] = reduce over e = (u, v) of x[u]` (`from = Side::Lhs`, source features) or of
-/// `x[e]` (`Side::Rhs`, edge features).
+/// [`gspmm`] of a single operand: `out[v] = reduce over e = (u, v) of x[u]` for `from = Side::Lhs` (source features), or
+/// of `x[e]` for `Side::Rhs` (edge features).
 ///
 /// # Shapes
 /// - `x`: `[num_src, ..]` or `[num_edges, ..]` in edge-id order
 /// - returns `[num_dst, ..]`
 ///
 /// # Semantics, gradients, cost
-/// Those of [`gspmm`]. Kept for backward: the argmax for max and min, nothing else.
+/// As [`gspmm`]. Saved for backward: the argmax for max and min, otherwise nothing.
 ///
 /// # Panics
 /// With the text of the error that [`try_gspmm_copy`] returns.
@@ -118,8 +125,7 @@ pub fn gspmm_copy<const D: usize>(
 /// [`gspmm_copy`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// A number of rows that is not that of the relation, rows of more than `u32::MAX` entries, or an element
-/// type without a kernel.
+/// A wrong number of rows; rows of more than `u32::MAX` entries; an element type without a kernel.
 pub fn try_gspmm_copy<const D: usize>(
     relation: &Relation,
     from: Side,
@@ -136,14 +142,14 @@ pub fn try_gspmm_copy<const D: usize>(
     }
 }
 
-/// [`gspmm`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and what
-/// the kernels are tested against.
+/// [`gspmm`] in plain tensor operations, on any backend, differentiated by Burn: the slow and short reference for tests
+/// of the kernels.
 ///
 /// # Panics
 /// As [`gspmm`].
 ///
 /// # Cost
-/// One message per edge in memory; max and min take one round per in-edge of the busiest destination.
+/// It stores one message per edge. Max and min take as many rounds as the largest in-degree.
 #[track_caller]
 pub fn gspmm_reference<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
@@ -157,7 +163,7 @@ pub fn gspmm_reference<const L: usize, const R: usize, const O: usize>(
     plain(Gspmm::new(plan), operands(lhs, rhs))
 }
 
-/// [`try_gspmm`] on the operands that it reads.
+/// [`try_gspmm`] with only the operands that the operator reads.
 pub(crate) fn try_gspmm_operands<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
     op: BinaryOp,

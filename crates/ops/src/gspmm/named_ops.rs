@@ -10,11 +10,11 @@ macro_rules! copies {
     ($($name:ident, $side:ident, $reduce:ident, $formula:literal, $shape:literal;)*) => {$(
         #[doc = concat!("`out[v] = ", $formula, "` over in-edges `e = (u, v)`; 0 without in-edges.")]
         ///
-        #[doc = concat!("`x` is `", $shape, "` of any rank, the result `[num_dst, ..]`. [`gspmm`] tells")]
-        /// about corners, gradients and cost.
+        #[doc = concat!("`x` is `", $shape, "` of any rank, the result `[num_dst, ..]`. See [`gspmm`]")]
+        /// for corner cases, gradients and cost.
         ///
         /// # Panics
-        /// If the first axis of `x` disagrees with the relation, or its element type has no kernel;
+        /// `x` has a wrong number of rows, or an element type without a kernel.
         /// [`try_gspmm_copy`](crate::try_gspmm_copy) returns the same text as an error.
         #[track_caller]
         pub fn $name<const D: usize>(relation: &Relation, x: Tensor<D>) -> Tensor<D> {
@@ -38,12 +38,12 @@ macro_rules! binaries {
     ($($name:ident, $op:ident, $reduce:ident, $formula:literal;)*) => {$(
         #[doc = concat!("`out[v] = ", $formula, "` over in-edges `e = (u, v)`; 0 without in-edges.")]
         ///
-        /// `lhs` is `[num_src, ..]`, `rhs` `[num_edges, ..]`, the result `[num_dst, ..]`; feature shapes
-        /// broadcast. see [`gspmm`] for corners, gradients and cost.
+        /// `lhs` is `[num_src, ..]`, `rhs` is `[num_edges, ..]`, the result `[num_dst, ..]`; feature shapes
+        /// broadcast. See [`gspmm`] for corner cases, gradients and cost.
         ///
         /// # Panics
-        /// If a shape disagrees with the relation or with the other operand, or element types or devices
-        /// differ; [`try_gspmm`](crate::try_gspmm) returns the same text as an error.
+        /// A shape does not fit the relation or the other operand, or element types or devices differ.
+        /// [`try_gspmm`](crate::try_gspmm) returns the same text as an error.
         #[track_caller]
         pub fn $name<const L: usize, const R: usize, const O: usize>(relation: &Relation, lhs: Tensor<L>, rhs: Tensor<R>) -> Tensor<O> {
             gspmm(relation, BinaryOp::$op, Reduce::$reduce, lhs, rhs)

@@ -14,26 +14,26 @@ use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs,
 
 #[cfg(test)]
 thread_local! {
-    /// Gradients that this thread has computed.
+    /// Number of gradients that this thread has computed.
     pub(crate) static GRADIENTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// GSpMM of `x` for a copy, of `lhs` and `rhs` otherwise.
+/// GSpMM. Inputs: the copied operand, or `lhs` and `rhs`.
 #[derive(Clone, Debug)]
 pub(crate) struct Gspmm {
     pub(crate) plan: GspmmPlan,
-    /// Whether max and min return, beside the result, what the gradient of this backend reads to know the argmax: the
-    /// edge id that gave every entry (the bits of a `u32`, all ones where there is no edge), or what the backend makes
-    /// of them. CPU kernels keep a bit for every edge and column where that is smaller.
+    /// Whether max and min also return the argmax for backward: for every entry an edge id (the bits of a `u32`, all
+    /// ones without edges), or another form that this backend's gradient reads. CPU kernels return one bit per edge and
+    /// feature where that is smaller.
     pub(crate) argmax: bool,
 }
 
 impl Gspmm {
-    /// Without argmax.
+    /// A call that returns no argmax.
     pub(crate) fn new(plan: GspmmPlan) -> Self {
         Self { plan, argmax: false }
     }
-    /// The operand sides that inputs are, in their order.
+    /// The sides of the inputs, in order.
     fn sides(&self) -> &'static [Side] {
         match self.plan.op() {
             BinaryOp::CopyLhs => &[Side::Lhs],
@@ -41,12 +41,12 @@ impl Gspmm {
             _ => &[Side::Lhs, Side::Rhs],
         }
     }
-    /// The gradients of those inputs that are asked for.
+    /// The gradient of the inputs that `of` marks.
     fn grad(&self, of: &[bool]) -> GspmmGrad {
         let of = |side: Side| self.sides().iter().zip(of).any(|(&s, &of)| of && s == side);
         GspmmGrad { plan: self.plan.clone(), wants: [of(Side::Lhs), of(Side::Rhs)] }
     }
-    /// The result on a CPU.
+    /// Runs the CPU kernel.
     fn rows<B: Host, T: Float>(&self, lhs: &[T], rhs: &[T]) -> Tensors<B> {
         let plan = &self.plan;
         if !self.argmax {
@@ -61,7 +61,7 @@ impl Gspmm {
     }
 }
 
-/// GSpMM on a backend, for gradients of other operators.
+/// Runs GSpMM as the gradient of another operator.
 pub(crate) fn gspmm_on<B: GnnBackend>(
     plan: GspmmPlan,
     inputs: impl IntoIterator<Item = FloatTensor<B>>,
@@ -121,23 +121,23 @@ impl Operator for Gspmm {
     }
 }
 
-/// The gradients of the operands that are wanted, from that of the result and what they [read](Self::reads) of `lhs`
-/// and `rhs`; of max and min from the argmax that this backend's [`Gspmm`] returned: only the argmax edges pass it on.
+/// Gradients of GSpMM. Inputs: the gradient of the result, the operands that they [read](Self::reads), and for max and
+/// min the argmax that [`Gspmm`] returned on this backend.
 #[derive(Clone, Debug)]
 pub(crate) struct GspmmGrad {
     pub(crate) plan: GspmmPlan,
-    /// Of `lhs`, of `rhs`.
+    /// Whether the gradients of `lhs` and of `rhs` are computed.
     pub(crate) wants: [bool; 2],
 }
 
 impl GspmmGrad {
-    /// Which operands are read, `(lhs, rhs)`.
+    /// Whether each operand is read, `(lhs, rhs)`.
     pub(crate) fn reads(&self) -> (bool, bool) {
         self.wanted()
             .map(|side| self.plan.op().gradient_reads(side))
             .fold((false, false), |a, b| (a.0 || b.0, a.1 || b.1))
     }
-    /// Sides of the gradients, in their order.
+    /// Sides of the gradients, in order.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Side> {
         [Side::Lhs, Side::Rhs]
             .into_iter()
@@ -150,7 +150,7 @@ impl GspmmGrad {
     }
 }
 
-/// What a gradient of an operator on two operands is computed from.
+/// Inputs of the gradient of an operator on two operands.
 pub(crate) struct BinaryGradInputs<B: GnnBackend> {
     pub(crate) grad: FloatTensor<B>,
     pub(crate) lhs: Option<FloatTensor<B>>,
@@ -159,7 +159,7 @@ pub(crate) struct BinaryGradInputs<B: GnnBackend> {
 }
 
 impl<B: GnnBackend> BinaryGradInputs<B> {
-    /// With those of `lhs` and `rhs` that are read.
+    /// `reads`: whether `lhs` and `rhs` are among the inputs.
     pub(crate) fn new(reads: (bool, bool), inputs: Tensors<B>) -> Self {
         let mut inputs = inputs.read();
         Self {
@@ -205,7 +205,7 @@ impl Operator for GspmmGrad {
             let slices =
                 || kernel::GradInputs { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
             let tensor = |side, d| B::from_floats(d, plan.operand_shape(side));
-            // Both in one pass where there is a kernel for that.
+            // Both gradients in one pass, where there is a kernel for it.
             if self.wants == [true; 2]
                 && arg.is_none()
                 && given.lhs.is_some()

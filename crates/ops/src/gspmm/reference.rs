@@ -1,7 +1,7 @@
-//! Composes GSpMM of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
+//! Computes GSpMM in Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 //!
-//! One message per edge is made and then reduced, so this costs memory for every edge. Max and min go
-//! by rounds, the k-th in-edge of every destination in round k.
+//! It stores one message per edge and then reduces. Max and min run in rounds: round k compares the k-th in-edge of
+//! every destination.
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata};
@@ -23,20 +23,20 @@ fn ints<B: Backend>(
     B::int_from_data(TensorData::new(values, shape), device)
 }
 
-/// `[rows, 1, .., 1]` with as many axes as the result.
+/// The shape `[rows, 1, .., 1]` with as many axes as the result.
 fn column(rows: usize, plan: &GspmmPlan) -> Vec<usize> {
     let mut shape = vec![1; plan.out().len() + 1];
     shape[0] = rows;
     shape
 }
 
-/// Sources have one operand, edges the other.
+/// `lhs` is on sources, `rhs` on edges.
 fn operand(plan: &GspmmPlan, side: Side) -> EdgeOperand<'_> {
     let endpoints = (side == Side::Lhs).then(|| plan.relation().src());
     EdgeOperand { rows: plan.operand_rows(side), map: plan.map(side), endpoints }
 }
 
-/// The results of a relation without edges.
+/// The results on a relation without edges.
 fn nothing<B: Backend>(plan: &GspmmPlan, like: &FloatTensor<B>) -> Out<B> {
     let (out, shape) = (zeros::<B>(plan.out_shape(), like), plan.out_shape());
     let none = std::iter::repeat_n(u32::MAX, shape.num_elements());
@@ -48,7 +48,7 @@ fn is_empty(plan: &GspmmPlan) -> bool {
     plan.relation().num_edges() == 0 || plan.out_shape().num_elements() == 0
 }
 
-/// `copy_lhs` and `copy_rhs`; argmax for max and min.
+/// Copies. Returns the result, and the argmax for max and min.
 pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
     if is_empty(plan) {
         return nothing::<B>(plan, &x);
@@ -58,7 +58,7 @@ pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
     reduce::<B>(operand(plan, side).per_edge::<B>(x), plan, dtype)
 }
 
-/// Operators on two operands; argmax for max and min.
+/// Operators on two operands. Returns the result, and the argmax for max and min.
 pub(crate) fn binary<B: Backend>(
     lhs: FloatTensor<B>,
     rhs: FloatTensor<B>,
@@ -99,8 +99,8 @@ fn select<B: Backend>(
 ) -> (FloatTensor<B>, IntTensor<B>) {
     let (csc, device) = (plan.relation().csc(), messages.device());
     let (n, bool_dtype) = (csc.num_rows(), bools::<B>(&messages));
-    // A row that has fewer edges repeats its first, which is never strictly better. Rows without edges
-    // take any edge and are blanked in the end.
+    // A destination with fewer edges repeats its first edge, which is never strictly better. Destinations without edges
+    // take an arbitrary edge and are reset in the end.
     let nth = |k: usize| -> Vec<u32> {
         (0..n)
             .map(|v| match csc.row(v) {
@@ -139,7 +139,7 @@ fn select<B: Backend>(
     )
 }
 
-/// Gradient for one operand, from the same per-edge messages.
+/// Gradient of one operand, computed with one row per edge.
 pub(crate) fn gradient<B: Backend>(
     grad: FloatTensor<B>,
     arg: Option<IntTensor<B>>,
@@ -170,7 +170,7 @@ pub(crate) fn gradient<B: Backend>(
         let lost = B::int_not_equal(B::int_select(arg, 0, dst), ids, bools::<B>(&d));
         d = B::float_mask_fill(d, lost, 0.0.into());
     }
-    // The sum with 0 makes 0 of -0.
+    // -0 + 0 is 0.
     let d = B::float_add_scalar(operand(plan, side).gradient::<B>(d, plan.out()), 0.0.into());
     narrow::<B>(d, dtype)
 }

@@ -1,4 +1,4 @@
-//! Tests which gradients GSpMM computes.
+//! Tests that GSpMM computes only the gradients of tracked operands.
 
 use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
 use burn::backend::flex::FlexTensor;

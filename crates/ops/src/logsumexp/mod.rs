@@ -20,27 +20,28 @@ use crate::segment::reduce::{SegmentReduce, try_segment_reduce};
 
 const NAME: &str = "segment_logsumexp";
 
-/// `out[k] = log Σ exp(x[i])` over the rows `i` of segment `k`, per feature entry: a smooth maximum.
+/// Log-sum-exp of each segment, per feature entry, a smooth maximum: `out[k] = log Σ exp(x[i])` over the rows `i` of
+/// segment `k`.
 ///
 /// # Shapes
 /// `x` is `[rows, ..]` of any rank, the result `[segments, ..]`.
 ///
 /// # Semantics
-/// The largest entry is subtracted before the exponential, so that no size of `x` overflows. An empty segment gets 0,
-/// as under every other reduction (`-inf` in PyTorch). `-inf` is a mask: a segment of masks alone is `-inf`, with
-/// gradient 0. `+inf` gives `+inf`, a NaN gives NaN. f16 and bf16 are computed in f32 and rounded once. The same bits
-/// for any number of threads.
+/// The largest entry is subtracted before the exponential, so that no finite entry overflows. An empty segment gets 0,
+/// as under the other reductions (`-inf` in PyTorch). `-inf` is a mask: a segment of `-inf` only gives `-inf`, with
+/// gradient 0. `+inf` gives `+inf`, NaN gives NaN. f16 and bf16 are computed in f32 and rounded once. Results are the
+/// same bits for any number of threads.
 ///
 /// # Gradients
-/// `d x[i] = d out[k] · softmax(x)[i]`, NaN where `x` of the segment has a NaN or `+inf`. Kept is `x`, whose softmax is
-/// computed again. Second-order gradients are not implemented and panic.
+/// `d x[i] = d out[k] · softmax(x)[i]`, NaN where the segment has a NaN or `+inf`. `x` is saved, and backward recomputes
+/// its softmax. Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_segment_logsumexp`] returns.
 ///
 /// # Cost
-/// Every row is read from memory once, for segments that fit in cache, and every result row written once; a segment is
-/// the work of one thread. GPUs run plain tensor operations.
+/// Every row of a segment that fits in the cache is read from memory once, and every result row is written once. One
+/// thread processes a segment. GPUs run plain tensor operations.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -57,8 +58,8 @@ pub fn segment_logsumexp<const D: usize>(x: Tensor<D>, segments: &Segments) -> T
 /// [`segment_logsumexp`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// A number of rows that is not that of the segments, rows of more than `u32::MAX` entries, more segments than a
-/// relation has nodes, or an element type without a kernel.
+/// A number of rows that does not match the segments; rows of more than `u32::MAX` entries; more segments than a
+/// relation can have nodes; an element type without a kernel.
 pub fn try_segment_logsumexp<const D: usize>(
     x: Tensor<D>,
     segments: &Segments,
@@ -78,24 +79,25 @@ pub fn segment_logsumexp_reference<const D: usize>(x: Tensor<D>, segments: &Segm
     plain(plan, [x.into_dispatch()])
 }
 
-/// Logarithm of the softmax inside each segment, per feature entry: `y[i] = x[i] - log Σ exp(x[j])` over the rows `j`
-/// of the segment of `i`. `-y` at the chosen row of each segment is the loss of a choice among its rows: a node of
+/// Log-softmax inside each segment, per feature entry: `y[i] = x[i] - log Σ exp(x[j])` over the rows `j` of the segment
+/// of `i`. `-y` at the target row of each segment is the cross entropy of a choice among its rows, such as a node of
 /// each graph of a batch, or an item among the candidates of each user.
 ///
 /// # Shapes
 /// `x` is `[rows, ..]` of any rank, and so is the result.
 ///
 /// # Semantics
-/// As [`segment_logsumexp`], from which it is made. A masked row is `-inf`, NaN where all rows of its segment are.
+/// As [`segment_logsumexp`], which it calls. A masked row gives `-inf`, or NaN if all rows of its segment are masked.
 ///
 /// # Gradients
-/// `d x = d y - softmax(x) Σ d y`, the sum over the rows of the segment; kept is `x` less the largest entry.
+/// `d x = d y - softmax(x) Σ d y`, with a sum over the rows of the segment. Saved for backward: `x` minus the largest
+/// entry.
 ///
 /// # Panics
 /// With the text of the error that [`try_segment_log_softmax`] returns.
 ///
 /// # Cost
-/// That of [`segment_logsumexp`] and of [`segment_reduce`](crate::segment_reduce), and a row of either result read
+/// The cost of [`segment_logsumexp`] and of [`segment_reduce`](crate::segment_reduce), and reading a row of each result
 /// for every row.
 ///
 /// ```
@@ -124,14 +126,14 @@ pub fn try_segment_log_softmax<const D: usize>(
         return Ok(x);
     }
     let dtype = x.dtype();
-    // The difference of two large numbers is small: both are in f32 here.
+    // The result is a small difference of two large numbers, so 16-bit floats are computed in f32.
     let x = match dtype {
         DType::F16 | DType::BF16 => x.cast(FloatDType::F32),
         _ => x,
     };
     let ids = index_tensor(segments.relation()?.dst(), &x.device());
-    // By the largest entry first, which changes no result: the logarithm is of a number of the size of the segment, and
-    // is not rounded to the digits of `x`.
+    // Subtracts the largest entry first, which does not change the result: then the logarithm is of a number of the size
+    // of the segment, and is not rounded to the precision of a large `x`.
     let largest = try_segment_reduce(x.clone().detach(), segments, SegmentReduce::Max)?;
     let infinite = largest.clone().is_inf();
     let x = x - largest.mask_fill(infinite, 0.0).select(0, ids.clone());
@@ -149,7 +151,7 @@ fn plan<const D: usize>(
     Ok(LogSumExpPlan::new(segments, &features)?)
 }
 
-/// A row per segment.
+/// Log-sum-exp. Input: the rows.
 impl Operator for LogSumExpPlan {
     const NAME: &'static str = NAME;
 
@@ -174,7 +176,7 @@ impl Operator for LogSumExpPlan {
     }
 }
 
-/// The gradient of the rows, from that of the segments and the rows.
+/// Gradient of the rows. Inputs: the gradient of the result, and the rows.
 #[derive(Clone, Debug)]
 pub(crate) struct LogSumExpGrad(pub(crate) LogSumExpPlan);
 

@@ -1,4 +1,4 @@
-//! Composes log-sum-exp of Burn primitives: the oracle of tests, and what GPUs run.
+//! Computes log-sum-exp in Burn primitives: the oracle of tests, and the implementation on GPUs.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
@@ -15,14 +15,14 @@ pub(super) fn forward<B: Backend>(x: FloatTensor<B>, plan: &LogSumExpPlan) -> Fl
     let (dtype, device, segments) = (x.dtype(), x.device(), plan.segments());
     let x = widen::<B>(x);
     let rows = index::<B>(plan.softmax().relation().dst(), &device);
-    // The result does not depend on what is subtracted, so neither does the gradient.
+    // The result does not depend on the shift, so it needs no gradient.
     let (largest, _) = copy::<B>(B::float_detach(x.clone()), &plan.softmax().largest());
     let largest = [f64::NEG_INFINITY, f64::INFINITY]
         .into_iter()
         .fold(largest, |m, infinite| replace::<B>(m, infinite, 0.0));
     let e = B::float_exp(B::float_sub(x, B::float_select(largest.clone(), 0, rows.clone())));
     let sums = sum_rows::<B>(segments.len(), rows, e);
-    // Only of segments that have rows: the logarithm of others has no gradient.
+    // Leaves out empty segments, whose logarithm of 0 has no gradient.
     let some: Vec<u32> = (0..)
         .zip(0..segments.len())
         .filter(|s| !segments.range(s.1).is_empty())
@@ -30,7 +30,7 @@ pub(super) fn forward<B: Backend>(x: FloatTensor<B>, plan: &LogSumExpPlan) -> Fl
         .collect();
     let some = index::<B>(&some, &device);
     let of = |x| B::float_select(x, 0, some.clone());
-    // Masks only: their logarithm passes no gradient on, instead of 0 / 0.
+    // Segments of masks only: the logarithm of 0 is replaced, so that its gradient is 0 and not 0 / 0.
     let sums = of(sums);
     let masked = B::float_equal_elem(sums.clone(), 0.0.into(), bools::<B>(&sums));
     let logs = B::float_log(B::float_mask_fill(sums, masked.clone(), 1.0.into()));

@@ -2,7 +2,7 @@
 
 use burn_gnn_plan::{Reduce, SddmmOp, Target};
 
-/// A builtin message function: one of [`copy_u`], [`copy_v`], [`copy_e`] and the 30 of two operands.
+/// A builtin message function: `copy_u`, `copy_v`, `copy_e`, or one of 30 functions of two operands, such as `u_mul_e`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub(crate) name: &'static str,
@@ -12,7 +12,7 @@ pub struct Message {
     pub(crate) out: String,
 }
 
-/// A builtin reduce function: [`sum`], [`mean`], [`max`] or [`min`].
+/// A builtin reduce function: `sum`, `mean`, `max` or `min`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduction {
     pub(crate) reduce: Reduce,

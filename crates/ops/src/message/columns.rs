@@ -1,4 +1,4 @@
-//! Calls operators on columns whose rank is known at run time only.
+//! Calls operators on columns, whose rank is known at run time only.
 
 use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DispatchTensor, Float, Int, Tensor};
@@ -13,8 +13,8 @@ use crate::gspmm::operator::Gspmm;
 use crate::operator::{Operator, call};
 use crate::split_rows::split_rows;
 
-/// `$body` with the constant `$D` set to a rank; columns come here through [`check_float`], and a stack of them has one
-/// axis more.
+/// Runs `$body` with the constant `$D` set to a rank. [`check_float`] limits the rank of columns; a stack of columns has
+/// one more axis.
 macro_rules! ranked {
     ($rank:expr, $D:ident => $body:expr) => {
         match $rank {
@@ -31,9 +31,8 @@ macro_rules! ranked {
         $body
     }};
 }
-pub(crate) use ranked;
 
-/// Refuses what is no float column of a rank that columns are made for.
+/// Checks that a column is a float column of a supported rank.
 pub(crate) fn check_float(frame: &str, name: &str, x: &Column) -> Result<(), OpsError> {
     let rank = x.shape().num_dims();
     if x.kind() == ColumnKind::Float && rank <= Column::MAX_RANK {
@@ -45,7 +44,7 @@ pub(crate) fn check_float(frame: &str, name: &str, x: &Column) -> Result<(), Ops
         .into())
 }
 
-/// A column as a tensor; rank and kind have been checked.
+/// Converts a column, whose rank and kind have been checked, to a tensor.
 fn tensor<const D: usize>(x: &Column) -> Tensor<D> {
     match x.tensor::<D, Float>() {
         Some(tensor) => tensor,
@@ -61,7 +60,7 @@ fn column(x: DispatchTensor, rank: usize) -> Column {
     ranked!(rank, D => Column::new(Tensor::<D>::from_dispatch(x)))
 }
 
-/// Feature shape: all but the first axis.
+/// Feature shape: all axes but the first.
 pub(crate) fn features(x: &Column) -> &[usize] {
     &x.shape().as_slice()[1..]
 }
@@ -71,13 +70,13 @@ pub(crate) fn width(x: &Column) -> usize {
     features(x).iter().product()
 }
 
-/// One axis of features, whatever the rank.
+/// Flattens the feature axes to one.
 pub(crate) fn flat(x: &Column) -> Tensor<2> {
     let shape = [x.len(), width(x)];
     ranked!(x.shape().num_dims(), D => tensor::<D>(x).reshape(shape))
 }
 
-/// [`flat`] undone.
+/// The inverse of [`flat`].
 pub(crate) fn shaped(x: Tensor<2>, features: &[usize]) -> Column {
     let rows = x.dims()[0];
     ranked!(features.len() + 1, D => {
@@ -87,7 +86,7 @@ pub(crate) fn shaped(x: Tensor<2>, features: &[usize]) -> Column {
     })
 }
 
-/// The column in the precision in effect.
+/// Casts a column to the precision in effect.
 fn entered(op: &'static str, arg: &'static str, x: &Column) -> Result<Column, OpsError> {
     ranked!(x.shape().num_dims(), D => Ok(Column::new(enter(op, arg, tensor::<D>(x))?)))
 }
@@ -96,12 +95,12 @@ fn misfit(op: &'static str, lhs: &Column, rhs: &Column) -> impl Fn(BroadcastErro
     move |misfit| misfit.of(op, features(lhs), features(rhs))
 }
 
-/// The result of an operator, of a rank.
+/// Runs an operator whose result has rank `rank`.
 fn run<O: Operator, const N: usize>(op: O, rank: usize, inputs: [&Column; N]) -> Column {
     column(call(op, inputs.map(raw)).read().float(), rank)
 }
 
-/// GSpMM of a copied operand.
+/// GSpMM of one operand.
 pub(crate) fn reduce_copy(
     op: &'static str,
     relation: &Relation,
@@ -148,7 +147,7 @@ pub(crate) fn edge_binary(
     Ok(run(plan, rank, [&lhs, &rhs]))
 }
 
-/// GSDDMM of a copied operand in the precision in effect.
+/// GSDDMM of one operand in the precision in effect.
 pub(crate) fn edge_copy(
     op: &'static str,
     relation: &Relation,
@@ -158,7 +157,7 @@ pub(crate) fn edge_copy(
     Ok(spread(relation, target, &entered(op, "lhs", x)?))
 }
 
-/// The row of every edge's source or destination, as it is; integers and booleans too.
+/// Gathers the row of the source or destination of every edge, also of integer and boolean columns.
 pub(crate) fn spread(relation: &Relation, target: Target, x: &Column) -> Column {
     let ids = match target {
         Target::Src => relation.src(),
@@ -172,34 +171,34 @@ pub(crate) fn spread(relation: &Relation, target: Target, x: &Column) -> Column 
     }
 }
 
-/// Rows to read from a table of `rows` rows: a relation whose edges start at them.
+/// Encodes rows to read from a table of `rows` rows as a relation, whose edges start at these rows.
 pub(crate) fn picking(rows: usize, ids: Vec<u32>) -> Result<Relation, OpsError> {
     let zeros = vec![0; ids.len()];
     Ok(Relation::from_coo(rows, 1, ids, zeros)?)
 }
 
-/// The rows that `pick` starts at, or all.
+/// Gathers the rows that `pick` encodes, or returns all rows.
 pub(crate) fn picked(x: &Column, pick: Option<&Relation>) -> Column {
     pick.map_or_else(|| x.clone(), |pick| spread(pick, Target::Src, x))
 }
 
-/// The numbers of the rows that `pick` starts at, or of all.
+/// The row numbers that `pick` encodes, or all row numbers.
 pub(crate) fn picked_ids(rows: usize, pick: Option<&Relation>) -> Vec<u32> {
     pick.map_or_else(|| (0..rows as u32).collect(), |pick| pick.src().to_vec())
 }
 
-/// A column of `rows` rows: those of `x` at `ids`, which differ from each other, and 0 elsewhere.
+/// Scatters the rows of `x` to the distinct rows `ids` of a column with `rows` rows; the other rows are 0.
 pub(crate) fn scattered(rows: usize, ids: &[u32], x: &Column) -> Result<Column, OpsError> {
     placed(&placing(rows, ids.to_vec())?, x)
 }
 
-/// Rows to write of a table of `rows` rows, which differ from each other: a relation whose edges end at them.
+/// Encodes distinct rows to write in a table of `rows` rows as a relation, whose edges end at these rows.
 pub(crate) fn placing(rows: usize, ids: Vec<u32>) -> Result<Relation, OpsError> {
     let zeros = vec![0; ids.len()];
     Ok(Relation::from_coo(1, rows, zeros, ids)?)
 }
 
-/// Row `i` of `x` where edge `i` of [`placing`] ends, and 0 where none does.
+/// Scatters row `i` of `x` to the row where edge `i` of [`placing`] ends; rows without an edge are 0.
 pub(crate) fn placed(relation: &Relation, x: &Column) -> Result<Column, OpsError> {
     if check_float("", "", x).is_err() {
         return merged(&zeros(relation.num_dst(), x), relation.dst(), x);
@@ -209,7 +208,7 @@ pub(crate) fn placed(relation: &Relation, x: &Column) -> Result<Column, OpsError
     Ok(run(Gspmm::new(plan), x.shape().num_dims(), [x]))
 }
 
-/// `old` with the rows of `new` at `ids`, which differ from each other; both have one row shape and element type.
+/// Replaces the distinct rows `ids` of `old` by the rows of `new`, which has the same row shape and element type.
 pub(crate) fn merged(old: &Column, ids: &[u32], new: &Column) -> Result<Column, OpsError> {
     let mut from: Vec<u32> = (0..old.len() as u32).collect();
     ids.iter().enumerate().for_each(|(i, &id)| from[id as usize] = (old.len() + i) as u32);
@@ -217,7 +216,7 @@ pub(crate) fn merged(old: &Column, ids: &[u32], new: &Column) -> Result<Column, 
     Ok(picked(&both, Some(&picking(both.len(), from)?)))
 }
 
-/// `rows` rows of zeros (or `false`) like those of `x`.
+/// A column of zeros (or `false`) with `rows` rows, and with the row shape, element type and device of `x`.
 fn zeros(rows: usize, x: &Column) -> Column {
     let device = x.device();
     ranked!(x.shape().num_dims(), D => {
@@ -231,9 +230,9 @@ fn zeros(rows: usize, x: &Column) -> Column {
     })
 }
 
-/// Consecutive rows of a column, cut at `bounds`, which begin with 0.
+/// Splits a column into runs of rows at `bounds`, which begin with 0.
 pub(crate) fn cut(x: &Column, bounds: &[usize]) -> Vec<Column> {
-    // Burn's `narrow` takes no empty run; there is one only where there are no rows at all.
+    // Burn's `narrow` does not support empty runs. A run is empty only if the column has no rows.
     if bounds.len() == 2 {
         return vec![x.clone()];
     }
@@ -245,7 +244,7 @@ pub(crate) fn cut(x: &Column, bounds: &[usize]) -> Vec<Column> {
         ColumnKind::Int => x.tensor::<D, Int>().map(|x| narrowed(&x, bounds)),
         ColumnKind::Bool => x.tensor::<D, Bool>().map(|x| narrowed(&x, bounds)),
     });
-    // Ranks beyond those that columns are made for.
+    // Columns beyond the supported ranks.
     let select = |b: &[usize]| x.select(&(b[0] as u32..b[1] as u32).collect::<Vec<_>>());
     parts.unwrap_or_else(|| runs().map(select).collect())
 }
@@ -255,7 +254,7 @@ fn narrowed<const D: usize, K: Basic>(x: &Tensor<D, K>, bounds: &[usize]) -> Vec
     bounds.windows(2).map(run).collect()
 }
 
-/// A column as a tensor of the rank and kind asked for.
+/// Converts a column to a tensor of rank `D` and kind `K`.
 pub(crate) fn typed<const D: usize, K: Basic>(
     frame: &str,
     name: &str,

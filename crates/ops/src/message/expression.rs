@@ -1,4 +1,4 @@
-//! Evaluates message expressions lazily, by fused kernels where possible.
+//! Evaluates message expressions lazily, by fused operators where possible.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Column, Relation};
@@ -8,18 +8,18 @@ use crate::check::Difference;
 use crate::error::OpsError;
 use crate::message::columns::{edge_binary, edge_copy, reduce_binary, reduce_copy};
 
-/// Rows on one endpoint of the edges, or on the edges.
+/// An operand of a message: rows of sources, of destinations or of edges.
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
     pub(crate) target: Target,
     pub(crate) rows: Column,
-    /// Reducer errors call it.
+    /// Name in errors.
     pub(crate) name: String,
 }
 
-/// A message for every edge of a relation, as a function of operands.
+/// A message per edge, as a function of operands.
 #[derive(Clone, Debug)]
-// One per call: boxes would save nothing.
+// There is one per call, so boxing would not save memory.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Expression {
     /// The operand's row.
@@ -32,7 +32,7 @@ impl Operand {
     pub(crate) fn of(target: Target, rows: Tensor<2>, name: String) -> Self {
         Self { target, rows: Column::new(rows), name }
     }
-    /// Refuses an element type or device that is not that of another operand.
+    /// Checks that the operand has the element type and the device of `like`.
     pub(crate) fn check_like(&self, op: &'static str, like: &Self) -> Result<(), OpsError> {
         let (x, y) = (&self.rows, &like.rows);
         let difference = Difference::of("element type", y.dtype(), x.dtype())
@@ -53,7 +53,7 @@ impl Operand {
 }
 
 impl Expression {
-    /// Whether the order of edges matters to it.
+    /// Whether an operand has one row per edge, in the order of edge ids.
     fn has_edge_rows(&self) -> bool {
         match self {
             Self::Copy(x) => x.is_on_edges(),
@@ -61,13 +61,13 @@ impl Expression {
         }
     }
 
-    /// Operands of one element type and device.
+    /// Checks that both operands have one element type and device.
     fn check(&self, op: &'static str) -> Result<(), OpsError> {
         let Self::Binary(_, lhs, rhs) = self else { return Ok(()) };
         rhs.check_like(op, lhs)
     }
 
-    /// One row per edge, in the order of edge ids.
+    /// Computes one row per edge, in the order of edge ids.
     pub(crate) fn rows(&self, op: &'static str, relation: &Relation) -> Result<Column, OpsError> {
         self.check(op)?;
         match self {
@@ -78,8 +78,9 @@ impl Expression {
         }
     }
 
-    /// One row per destination. A pair that GSpMM has runs as one, without a row per edge. Otherwise messages are made,
-    /// by destination where no operand would have to be moved for it, so that they are reduced as they lie.
+    /// Reduces messages to one row per destination. Expressions that GSpMM supports run as one GSpMM, without a row per
+    /// edge. Otherwise the messages are computed first. If no operand has rows per edge, they are computed in the order
+    /// of destinations, so that the reduction reads them sequentially.
     pub(crate) fn reduce(
         &self,
         op: &'static str,

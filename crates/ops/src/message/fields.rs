@@ -11,7 +11,7 @@ use crate::error::OpsError;
 /// Name of the frame of messages in errors.
 pub(crate) const MESSAGES: &str = "messages";
 
-/// Named tensors with one row per edge or node of a batch: what a closure returns.
+/// Named tensors with one row per edge or node of a batch: the result of a closure.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -24,11 +24,11 @@ pub(crate) const MESSAGES: &str = "messages";
 pub struct Fields(BTreeMap<String, Column>);
 
 impl Fields {
-    /// One field.
+    /// A single field.
     pub fn of<const D: usize, K: Basic>(name: impl Into<String>, tensor: Tensor<D, K>) -> Self {
         Self::default().with(name, tensor)
     }
-    /// With one more field, or another tensor for one that is there.
+    /// Adds or replaces a field.
     #[must_use]
     pub fn with<const D: usize, K: Basic>(
         self,
@@ -37,7 +37,7 @@ impl Fields {
     ) -> Self {
         self.with_column(name, Column::new(tensor))
     }
-    /// [`with`](Self::with) for a tensor whose rank and kind are known at run time only.
+    /// [`with`](Self::with) for a tensor whose rank and kind are known only at run time.
     #[must_use]
     pub fn with_column(mut self, name: impl Into<String>, column: Column) -> Self {
         self.0.insert(name.into(), column);
@@ -47,7 +47,7 @@ impl Fields {
     pub fn names(&self) -> Vec<&str> {
         self.0.keys().map(String::as_str).collect()
     }
-    /// Names, sorted, as values of errors.
+    /// Names, sorted, as owned strings for errors.
     pub(crate) fn owned_names(&self) -> Vec<String> {
         self.0.keys().cloned().collect()
     }
@@ -55,7 +55,7 @@ impl Fields {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.0.iter().map(|(name, column)| (name.as_str(), column))
     }
-    /// A field.
+    /// The field `name`. `frame` is the name of the fields in errors.
     pub(crate) fn column(&self, frame: &str, name: &str) -> Result<&Column, OpsError> {
         let unknown = || GraphError::UnknownColumn {
             frame: frame.to_owned(),
@@ -64,7 +64,7 @@ impl Fields {
         };
         Ok(self.0.get(name).ok_or_else(unknown)?)
     }
-    /// Itself if every column has `rows` rows; `what` is how errors call the fields.
+    /// Checks that every column has `rows` rows. `what` is the name of the fields in errors.
     pub(crate) fn checked(
         self,
         what: &str,

@@ -1,7 +1,7 @@
 //! Defines builtin message and reduce functions by field names, as in `dgl.function`.
 //!
-//! `u` is an edge's source, `v` its destination, `e` the edge itself. A message function reads fields of them and
-//! names the message; a reduce function reads that message and names the field it writes.
+//! `u` is the source of an edge, `v` its destination, `e` the edge itself. A message function reads fields of them and
+//! names the message; a reduce function reads the message and names the field that it writes.
 //!
 //! ```
 //! use burn::tensor::{Device, Tensor};
@@ -39,7 +39,7 @@ macro_rules! copies {
 copies! {
     copy_u, Src, "its source";
     copy_v, Dst, "its destination";
-    copy_e, Edge, "itself";
+    copy_e, Edge, "the edge itself";
 }
 
 macro_rules! binaries {
@@ -68,27 +68,28 @@ macro_rules! reducers {
 reducers! {
     sum, Sum, "sum";
     mean, Mean, "mean";
-    max, Max, "maximum (of equal messages the one with the smallest edge id wins)";
-    min, Min, "minimum (of equal messages the one with the smallest edge id wins)";
+    max, Max, "maximum (of equal messages the one with the smallest edge id is the argmax)";
+    min, Min, "minimum (of equal messages the one with the smallest edge id is the argmin)";
 }
 
-/// A reduce function that is called once for every number of messages that a node has: in it
-/// [`Mailbox::dense`](crate::Mailbox::dense) gives `[nodes, messages, ..]`, so any closure can work on it, such as an
-/// LSTM over the messages in the order of edge ids.
+/// Calls a reduce function once per distinct in-degree. All nodes of a call have the same number of messages, so that
+/// [`Mailbox::dense`](crate::Mailbox::dense) returns `[nodes, messages, ..]`, for example for an LSTM over the messages
+/// in the order of edge ids.
 ///
-/// Cost: one call of `f` per distinct in-degree, over messages that are made in that order; the order is found on first
-/// use and kept with the relation. A [`Mailbox::reduce`](crate::Mailbox::reduce) of messages as they came is made once
-/// for all degrees and costs what it costs without `by_degree`; what works on dense messages pays one pass more over
-/// them in backward, for any number of degrees.
+/// # Cost
+/// One call of `f` per distinct in-degree, over messages that are computed in this order. The order is computed on first
+/// use and cached with the relation. [`Mailbox::reduce`](crate::Mailbox::reduce) of unmodified messages runs once for
+/// all degrees, at the same cost as without `by_degree`. Dense messages cost one additional pass in backward, for any
+/// number of degrees.
 pub fn by_degree<F: Fn(&NodeBatch) -> Result<Fields, OpsError>>(f: F) -> ByDegree<F> {
     ByDegree(f)
 }
 
-/// What [`by_degree`] returns.
+/// Reduce function that [`by_degree`] returns.
 #[derive(Clone, Debug)]
 pub struct ByDegree<F>(F);
 
-/// What [`ReduceFunction::then`] returns.
+/// Reduce function that [`ReduceFunction::then`] returns.
 #[derive(Clone, Debug)]
 pub struct Then<R, A> {
     reduce: R,
@@ -102,9 +103,10 @@ pub enum Messages<'a> {
     User(&'a dyn Fn(&EdgeBatch) -> Result<Fields, OpsError>),
 }
 
-/// What makes messages (or fields of edges): a [`Message`], or a closure `|edges: &EdgeBatch| Ok(Fields::of(..))`.
+/// A function that computes messages or fields of edges: a [`Message`], or a closure
+/// `|edges: &EdgeBatch| Ok(Fields::of(..))`.
 ///
-/// A closure is called once for all edges of a call, also when there are none.
+/// A closure is called once for all edges of a call, also without edges.
 pub trait MessageFunction {
     #[doc(hidden)]
     fn messages(&self) -> Messages<'_>;
@@ -122,7 +124,7 @@ impl<F: Fn(&EdgeBatch) -> Result<Fields, OpsError>> MessageFunction for F {
     }
 }
 
-/// A reduce function by reference, and what is applied afterwards.
+/// A reduce function by reference, and the apply functions that follow.
 #[doc(hidden)]
 pub struct Reducing<'a> {
     pub(crate) how: Reducer<'a>,
@@ -136,7 +138,7 @@ pub(crate) enum Reducer<'a> {
 }
 
 impl Reducing<'_> {
-    /// The builtin that reduces, if one does.
+    /// The builtin, if the reduce function is one.
     pub(crate) fn builtin(&self) -> Option<&Reduction> {
         match self.how {
             Reducer::Builtin(reduction) => Some(reduction),
@@ -145,16 +147,16 @@ impl Reducing<'_> {
     }
 }
 
-/// What makes fields of a destination out of its messages: a [`Reduction`], a closure
-/// `|nodes: &NodeBatch| Ok(Fields::of(..))` over a ragged [`Mailbox`](crate::Mailbox), or [`by_degree`] of one.
+/// A function that computes fields of a destination from its messages: a [`Reduction`], a closure
+/// `|nodes: &NodeBatch| Ok(Fields::of(..))` over a ragged [`Mailbox`](crate::Mailbox), or [`by_degree`] of a closure.
 ///
-/// A closure sees the nodes that have messages only; the others get 0. It is called also when there are none.
+/// A closure gets only nodes with messages; nodes without messages get 0. It is called also without any such node.
 pub trait ReduceFunction {
     #[doc(hidden)]
     fn reducing(&self) -> Reducing<'_>;
 
-    /// Runs `apply` on the destinations afterwards; what it returns is written too. It sees nodes without messages as
-    /// well, and the fields just written.
+    /// Runs `apply` on the destinations afterwards and writes its fields too. `apply` gets all destinations, including
+    /// nodes without messages, and can read the fields that were written.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

@@ -1,12 +1,11 @@
-//! Passes messages by field names (`update_all`, `apply_edges` and others).
+//! Defines the calls of message passing by field names: `update_all`, `apply_edges` and others.
 
-use std::sync::Arc;
-
-use burn_gnn_graph::{EdgeKey, Frame, Graph, NodeKey, Schema};
+use burn_gnn_graph::{EdgeKey, Graph, NodeKey};
 
 use crate::error::OpsError;
 use crate::message::batch::edge_selection::Selection;
 use crate::message::batch::node_batch::NodeBatch;
+use crate::message::data::graph_data::GraphData;
 use crate::message::data::relation_data::{RelationData, apply_nodes};
 use crate::message::fields::Fields;
 use crate::message::function::{MessageFunction, ReduceFunction};
@@ -14,51 +13,50 @@ use crate::message::hetero::all_etypes::update_across_etypes;
 use crate::message::hetero::cross::{Cross, RelationCall, multi};
 use crate::message::reduce::Call;
 
-/// Work of one edge type's data.
+/// Operation on the data of one edge type.
 type Change<'a> = dyn FnMut(&mut RelationData) -> Result<(), OpsError> + 'a;
 
 /// Message passing along one edge type: on a [`Graph`] or block ([`BlockData`](crate::BlockData)) of one edge type, on
-/// one of several through [`on`](GraphMessageOps::on), on any relation through [`RelationData`].
+/// one of several edge types through [`on`](GraphMessageOps::on), on any relation through [`RelationData`].
 ///
-/// A call reads fields of sources (`u`), destinations (`v`) and edges (`e`), and returns a copy in which fields are
-/// written; what it was called on stays as it was. Copies share structure and tensors, and gradients flow through
-/// fields.
+/// A call reads fields of sources (`u`), destinations (`v`) and edges (`e`), and returns a copy with new fields; the
+/// original is not modified. Copies share structure and tensors, and gradients flow through fields.
 ///
 /// # Semantics
 /// - A destination without messages gets 0 and gradient 0, from every reducer, builtin or closure.
-/// - Parallel edges all count. Of equal messages under max or min the one with the smallest edge id wins; the first NaN
-///   wins over every number; infinities propagate.
-/// - A whole column is replaced, whatever its rank and element type. Where only some rows are written, the others stay,
-///   and a column that was not there is 0 in them.
+/// - Parallel edges all count. Of equal messages under max or min the one with the smallest edge id is the argmax; a NaN
+///   is beyond every number; infinities propagate.
+/// - A call that writes all rows replaces the column, whatever its rank and element type. A call that writes some rows
+///   keeps the other rows; in a new column they are 0.
 /// - Under [`with_precision`](crate::with_precision) messages and results have its element type.
 ///
 /// # Errors
-/// Names that do not exist ([`OpsError::Graph`], which lists those that do) or differ between message and reduce
-/// function, fields of the wrong rank or kind, different element types or devices, shapes that do not broadcast,
-/// closures that return a wrong number of rows, ids out of range or given twice.
+/// Unknown names ([`OpsError::Graph`] lists the known ones); different message names in message and reduce function;
+/// fields of the wrong rank or kind; different element types or devices; shapes that do not broadcast; closures that
+/// return a wrong number of rows; ids that are out of range or repeated.
 ///
 /// # Cost
 /// `copy_u`, `copy_e` and `u_{add,sub,mul,div}_e` (for add and mul also `e_{add,mul}_u`) with any builtin reducer run
-/// as one [`gspmm`](crate::gspmm): nothing of size edges is made. Every other pair makes the messages, `[edges, ..]`,
-/// once and reduces them as they lie, sorted by destination
-/// ([`sorted_by_dst`](burn_gnn_graph::Relation::sorted_by_dst)); a closure reads rows of sources once for each field
-/// that it asks for.
+/// as one [`gspmm`](crate::gspmm), which allocates nothing per edge. Every other pair computes the messages, `[edges, ..]`,
+/// once, sorted by destination ([`sorted_by_dst`](burn_gnn_graph::Relation::sorted_by_dst)), and reduces them
+/// sequentially. A closure gathers rows of sources once per field that it reads.
 pub trait MessageOps {
-    /// What a call returns.
+    /// Result of a call.
     type Output;
 
-    /// Runs `change` on the data of the edge type and puts what it changed into a copy.
+    /// Runs `change` on the data of the edge type, and returns a copy with the changes.
     #[doc(hidden)]
     fn along(&self, op: &'static str, change: &mut Change<'_>) -> Result<Self::Output, OpsError>;
 
-    /// Messages along all edges, reduced at their destinations: `v.out = reduce of message(u, v, e) over in-edges`.
+    /// Sends messages along all edges and reduces them at destinations: `v.out = reduce of message(u, v, e) over
+    /// in-edges`.
     ///
-    /// On a graph of several edge types builtins reduce the messages of all edge types into a node together: mean
-    /// divides by the number of all of them, of equal messages that of the first edge type wins. A destination type
-    /// gets the field if an edge type ends in it. Rows of one node type must have one shape and element type.
+    /// On a graph of several edge types builtins reduce the messages of all edge types into a node together: mean divides
+    /// by their total number, and of equal messages the one of the first edge type is the argmax. Every node type with
+    /// incoming edge types gets the field. The results for one node type must have one row shape and element type.
     ///
     /// # Errors
-    /// See [`MessageOps`]; on several edge types a reduce function that is a closure.
+    /// See [`MessageOps`]; a closure as reduce function on several edge types.
     fn update_all<M: MessageFunction, R: ReduceFunction>(
         &self,
         message: M,
@@ -68,9 +66,9 @@ pub trait MessageOps {
         self.along(call.op, &mut |data| data.update_all(&call).map(drop))
     }
 
-    /// Writes what the message function makes to the edges: all (`..`), or those of some ids.
+    /// Writes the fields that the message function returns to edges: all (`..`), or those with some ids.
     ///
-    /// A closure sees the edges in the order of the ids. On a graph of several edge types `..` works on each.
+    /// A closure gets the edges in the order of the ids. On a graph of several edge types `..` processes each of them.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -97,11 +95,11 @@ pub trait MessageOps {
         self.along("apply_edges", &mut |data| data.apply_edges("apply_edges", edges, &message))
     }
 
-    /// [`update_all`](Self::update_all) for some destinations, over all their in-edges; the others keep their rows.
-    /// Without ids nothing changes.
+    /// [`update_all`](Self::update_all) for some destinations, over all their in-edges. Other destinations keep their
+    /// rows. Without ids nothing changes.
     ///
     /// # Errors
-    /// See [`MessageOps`]; a column that is there with another row shape or element type.
+    /// See [`MessageOps`]; an existing column with another row shape or element type.
     fn pull<M: MessageFunction, R: ReduceFunction>(
         &self,
         nodes: &[u32],
@@ -141,10 +139,10 @@ pub trait MessageOps {
         self.along(call.op, &mut |data| data.send_and_recv(&call, edges))
     }
 
-    /// [`pull`](Self::pull) for one set of nodes after the other, each reading what the ones before wrote: up a tree,
-    /// or along any order of a directed acyclic graph.
+    /// [`pull`](Self::pull) for sets of nodes sequentially, where each set reads the results of the previous sets: from
+    /// the leaves of a tree to its root, or in topological order of a directed acyclic graph.
     ///
-    /// Every set writes a whole column, so the cost is sets × rows besides that of the messages.
+    /// Every set writes a whole column, so the cost is sets × rows in addition to the messages.
     ///
     /// # Errors
     /// As [`pull`](Self::pull).
@@ -161,11 +159,11 @@ pub trait MessageOps {
         })
     }
 
-    /// [`send_and_recv`](Self::send_and_recv) for one set of edges after the other, each reading what the ones before
-    /// wrote: along the edges of a traversal ([`bfs_edges`](burn_gnn_graph::Relation::bfs_edges),
+    /// [`send_and_recv`](Self::send_and_recv) for sets of edges sequentially, where each set reads the results of the
+    /// previous sets: along a traversal ([`bfs_edges`](burn_gnn_graph::Relation::bfs_edges),
     /// [`dfs_edges`](burn_gnn_graph::Relation::dfs_edges)).
     ///
-    /// The cost is that of [`prop_nodes`](Self::prop_nodes).
+    /// The cost is as for [`prop_nodes`](Self::prop_nodes).
     ///
     /// # Errors
     /// As [`pull`](Self::pull).
@@ -274,21 +272,22 @@ impl<G: GraphMessageOps> MessageOps for OnRelation<'_, G> {
 
 /// Message passing on graphs and blocks of several types.
 ///
-/// A block ([`BlockData`](crate::BlockData)) has a frame for the sources and one for the destinations of a node type: a
-/// call reads fields `u` of the first and `v` of the second, and writes to destinations.
+/// A block ([`BlockData`](crate::BlockData)) has one frame for the sources and one for the destinations of a node type. A
+/// call reads fields `u` of sources and `v` of destinations, and writes to destinations.
 pub trait GraphMessageOps: GraphData {
-    /// One edge type, to call [`MessageOps`] on: `g.on("follows")?.update_all(..)`, `g[etype]` of DGL.
+    /// Selects an edge type for calls of [`MessageOps`]: `g.on("follows")?.update_all(..)`, as `g[etype]` in DGL.
     ///
     /// # Errors
-    /// An edge type that the graph does not have, or a relation name that several edge types share.
+    /// An unknown edge type; a relation name that several edge types share.
     fn on(&self, etype: impl EdgeKey) -> Result<OnRelation<'_, Self>, OpsError> {
         Ok(OnRelation { graph: self, etype: self.message_schema().etype(etype)? })
     }
 
-    /// Writes what `f` returns to the nodes (destinations, on a block) of a type: all (`..`), or those of some ids.
+    /// Writes the fields that `f` returns to nodes of a type (to destinations on a block): all (`..`), or those with some
+    /// ids.
     ///
     /// # Errors
-    /// An unknown type, ids out of range or given twice, a wrong number of rows, what `f` returns.
+    /// An unknown node type; ids that are out of range or repeated; a wrong number of rows; an error of `f`.
     fn apply_nodes<'a>(
         &self,
         ntype: impl NodeKey,
@@ -301,17 +300,17 @@ pub trait GraphMessageOps: GraphData {
         Ok(g)
     }
 
-    /// Reduces inside every edge type named, then over the edge types into one node type.
+    /// Reduces inside every edge type of `calls`, then over the edge types into one node type.
     ///
     /// # Semantics
-    /// - Edge types are combined in the order of the schema: by source type, then relation; that is their order in
-    ///   [`Cross::stack`], and of equal maxima the first is taken, with its gradient.
-    /// - An edge type without messages for a node gives 0, which takes part; where the reduce function and `cross` are
-    ///   both max, or both min, it takes none, and the node gets 0 only if no edge type has a message for it. A node
-    ///   type that no edge type named ends in is left as it is.
-    /// - Mean over edge types divides by the number of those named into the node type.
-    /// - All edge types into a node type write the same fields, of one row shape and element type. An apply function of
-    ///   a reduce function runs before edge types are combined, one of `cross` after.
+    /// - Edge types are combined in the order of the schema: by source type, then relation. [`Cross::stack`] has this
+    ///   order, and of equal maxima the first one is selected and gets the gradient.
+    /// - An edge type without messages for a node contributes 0. If the reduce function and `cross` are both max or both
+    ///   min, it contributes nothing, and the node gets 0 only if no edge type has a message for it. A node type without
+    ///   incoming edge types in `calls` is not modified.
+    /// - Mean over edge types divides by the number of edge types in `calls` into the node type.
+    /// - All edge types into a node type must write the same fields, with one row shape and element type. An apply
+    ///   function of a reduce function runs before edge types are combined, an apply function of `cross` afterwards.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -331,11 +330,11 @@ pub trait GraphMessageOps: GraphData {
     /// ```
     ///
     /// # Errors
-    /// See [`MessageOps`]; an edge type named twice, edge types into one node type that write different fields or rows.
+    /// See [`MessageOps`]; a repeated edge type; edge types into one node type that write different fields or row shapes.
     ///
     /// # Cost
-    /// One [`update_all`](MessageOps::update_all) and one pass over the rows of destinations for every edge type. For
-    /// many relations with weights see [`relational_aggregate`](crate::relational_aggregate).
+    /// One [`update_all`](MessageOps::update_all) and one pass over the rows of destinations per edge type. For many
+    /// relations with weight matrices see [`relational_aggregate`](crate::relational_aggregate).
     fn multi_update_all<'a>(
         &self,
         calls: impl IntoIterator<Item = RelationCall<'a>>,

@@ -1,4 +1,4 @@
-//! Reduces messages to one row per destination.
+//! Runs a call along one edge type: messages, reduced to one row per destination.
 
 use burn_gnn_graph::Relation;
 use burn_gnn_plan::{Reduce, Side};
@@ -15,7 +15,7 @@ use crate::message::columns::{check_float, placed, reduce_copy};
 use crate::message::fields::{Fields, MESSAGES};
 use crate::message::function::{MessageFunction, Messages, ReduceFunction, Reducer, Reducing};
 
-/// One call: its name in errors, its message function and its reduce function.
+/// A call: its name in errors, its message function and its reduce function.
 pub(crate) struct Call<'a> {
     pub(crate) op: &'static str,
     pub(crate) message: &'a dyn MessageFunction,
@@ -32,7 +32,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The messages of a closure, one row per edge of the selection.
+/// Calls a message closure. Returns one row per edge of the selection.
 pub(crate) fn messages_of(
     op: &'static str,
     f: &dyn Fn(&EdgeBatch) -> Result<Fields, OpsError>,
@@ -46,11 +46,11 @@ pub(crate) fn messages_of(
     )
 }
 
-fn differ(op: &'static str, reads: &str, made: Vec<String>) -> OpsError {
+fn unknown_message(op: &'static str, reads: &str, made: Vec<String>) -> OpsError {
     OpsError::MessageField { op, reads: reads.to_owned(), made }
 }
 
-/// One builtin message, `reduce` given in its place: for reductions over several relations, which change it.
+/// Runs a builtin reduce function with another reducer: reductions over several relations replace a mean by a sum.
 pub(crate) fn receive_builtin(
     &Call { op, message, .. }: &Call<'_>,
     selection: &EdgeSelection,
@@ -59,7 +59,7 @@ pub(crate) fn receive_builtin(
 ) -> Result<Fields, OpsError> {
     let column = match message.messages() {
         Messages::Builtin(Message { out, .. }) if *out != reduction.message => {
-            return Err(differ(op, &reduction.message, vec![out.clone()]));
+            return Err(unknown_message(op, &reduction.message, vec![out.clone()]));
         }
         Messages::Builtin(message) => {
             selection.expression(message)?.reduce(message.name, &selection.relation, reduce)?
@@ -68,7 +68,7 @@ pub(crate) fn receive_builtin(
             let selection = selection.sorted();
             let made = messages_of(op, f, &selection)?;
             let Ok(messages) = made.column(MESSAGES, &reduction.message) else {
-                return Err(differ(op, &reduction.message, made.owned_names()));
+                return Err(unknown_message(op, &reduction.message, made.owned_names()));
             };
             check_float(MESSAGES, &reduction.message, messages)?;
             reduce_copy(op, &selection.relation, Side::Rhs, reduce, messages)?
@@ -77,7 +77,7 @@ pub(crate) fn receive_builtin(
     Ok(Fields::default().with_column(&reduction.out, column))
 }
 
-/// Fields of the destinations of a selection, one row for each; 0 without messages.
+/// Computes fields of the destinations of a selection; a destination without messages gets 0.
 pub(crate) fn receive(call: &Call<'_>, selection: &EdgeSelection) -> Result<Fields, OpsError> {
     let op = call.op;
     let messages = |selection: &EdgeSelection| match call.message.messages() {
@@ -94,19 +94,19 @@ pub(crate) fn receive(call: &Call<'_>, selection: &EdgeSelection) -> Result<Fiel
             let received = |nodes: Option<&Relation>, relation: &Relation| {
                 NodeBatch::of(frame, nodes, Some((relation.clone(), messages))).call(op, REDUCE, f)
             };
-            // A closure sees the destinations that have messages only.
+            // Closures get only destinations with messages.
             if selection.relation.in_degrees().all(|d| d > 0) {
                 return received(selection.nodes.as_ref(), &selection.relation);
             }
             let reached = Destinations::ascending(&selection.relation)?;
             let nodes = compose(selection.nodes.as_ref(), &reached.nodes)?;
-            delivered(&reached, &received(Some(&nodes), &reached.relation)?)
+            with_zeros(&reached, &received(Some(&nodes), &reached.relation)?)
         }
         Reducer::ByDegree(f) => {
             let order = ByDegree::of(&selection.relation)?;
             let (selection, nodes) = selection.by_degree(&order)?;
             let messages = messages(&selection)?;
-            delivered(
+            with_zeros(
                 &order.reached,
                 &by_degree(op, f, DegreeBuckets::new(order.clone(), selection, nodes, messages))?,
             )
@@ -114,8 +114,8 @@ pub(crate) fn receive(call: &Call<'_>, selection: &EdgeSelection) -> Result<Fiel
     }
 }
 
-/// Rows of the nodes with messages among 0 for the others.
-fn delivered(reached: &Destinations, made: &Fields) -> Result<Fields, OpsError> {
+/// Scatters rows of the nodes with messages to all destinations; the other rows are 0.
+fn with_zeros(reached: &Destinations, made: &Fields) -> Result<Fields, OpsError> {
     made.iter().try_fold(Fields::default(), |out, (name, column)| {
         Ok(out.with_column(name, placed(&reached.delivery, column)?))
     })

@@ -8,22 +8,21 @@ use crate::check::{accept, check_edges, check_list, check_same};
 use crate::dense::precision::{cast, enter};
 use crate::error::OpsError;
 
-/// The source rows of a stack: its tables, concatenated, as [`RelationStack::concatenated`] numbers them.
-///
-/// With them every operator of this crate runs on all relations at once.
+/// Concatenates the source tables of a stack, as [`RelationStack::concatenated`] numbers their rows, so that any
+/// operator of this crate can run on all relations at once.
 ///
 /// # Shapes
 /// `sources[t]` is `[rows of table t, ..]`, all with one feature shape, element type and device; the result
 /// `[rows of all tables, ..]`.
 ///
 /// # Gradients
-/// Those of a concatenation: every table gets its rows.
+/// Every table gets the gradient of its rows.
 ///
 /// # Panics
 /// With the text of the error that [`try_stack_rows`] returns.
 ///
 /// # Cost
-/// Every row is copied once; of a single table none.
+/// Every row is copied once; a single table is not copied.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -45,8 +44,8 @@ pub fn stack_rows<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>
 /// [`stack_rows`] that returns what is wrong with its arguments; `op` is the name in the error.
 ///
 /// # Errors
-/// Not one tensor per table, no tables, a tensor whose rows are not those of its table, feature shapes, element types
-/// or devices that differ, an element type without a kernel.
+/// No tables; not one tensor per table; a tensor with a wrong number of rows; different feature shapes, element types or
+/// devices; an element type without a kernel.
 pub fn try_stack_rows<const D: usize>(
     op: &'static str,
     stack: &RelationStack,
@@ -55,13 +54,13 @@ pub fn try_stack_rows<const D: usize>(
     check_sources(op, stack, &sources)?;
     match join(sources) {
         Some(rows) => Ok(rows),
-        None => unreachable!("a stack without tables was refused"),
+        None => unreachable!("`check_sources` rejects a stack without tables"),
     }
 }
 
-/// Tensors that were checked, concatenated.
+/// Concatenates validated tensors; `None` without tensors.
 fn join<const D: usize>(mut x: Vec<Tensor<D>>) -> Option<Tensor<D>> {
-    // The only one is the stack, without a copy.
+    // A single tensor is not copied.
     if x.len() > 1 { Some(Tensor::cat(x, 0)) } else { x.pop() }
 }
 
@@ -72,7 +71,7 @@ fn check_sources<const D: usize>(
 ) -> Result<(), OpsError> {
     let tables = stack.table_offsets();
     if tables.len() == 1 {
-        // Element type and device would be unknown of the result.
+        // Without tables the element type and the device of the result are unknown.
         return Err(PlanError::Parameter {
             op,
             arg: "stack tables",
@@ -91,7 +90,7 @@ fn check_sources<const D: usize>(
     )
 }
 
-/// The operands of messages that the operator looks at, checked and in the precision in effect; the others are empty.
+/// Validated operands in the precision in effect. A list that the operator ignores is empty.
 pub(super) struct Operands<const L: usize, const R: usize> {
     /// By table.
     pub(super) sources: Vec<Tensor<L>>,
@@ -130,16 +129,16 @@ impl<const L: usize, const R: usize> Operands<L, R> {
         Ok(Self { sources, edges })
     }
 
-    /// Element type of all of them.
+    /// Element type of all operands.
     pub(super) fn dtype(&self) -> DType {
         match (self.sources.first(), self.edges.first()) {
             (Some(x), _) => x.dtype(),
             (None, Some(w)) => w.dtype(),
-            (None, None) => unreachable!("an operator looks at one operand at least"),
+            (None, None) => unreachable!("every operator reads an operand"),
         }
     }
 
-    /// f16 and bf16 as f32.
+    /// Casts f16 and bf16 to f32.
     pub(super) fn wide(self) -> Self {
         if !matches!(self.dtype(), DType::F16 | DType::BF16) {
             return self;
@@ -155,7 +154,7 @@ impl<const L: usize, const R: usize> Operands<L, R> {
         (join(self.sources), join(self.edges))
     }
 
-    /// Those of relation `r`, whose sources are the rows of `table`.
+    /// The operands of relation `r`, whose sources are the rows of `table`.
     pub(super) fn of(&self, r: usize, table: usize) -> (Option<Tensor<L>>, Option<Tensor<R>>) {
         (self.sources.get(table).cloned(), self.edges.get(r).cloned())
     }

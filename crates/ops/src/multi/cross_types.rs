@@ -27,7 +27,7 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
         let (x, w) = operands.concatenated();
         return try_gspmm_operands(stack.concatenated(), op, reduce, x, w);
     }
-    // What follows takes several steps: in the type of sums, rounded once at the end.
+    // The remaining cases take several steps, so 16-bit floats are computed in f32 and rounded once at the end.
     let dtype = operands.dtype();
     let operands = operands.wide();
     let y = with_precision(Precision::Full, || -> Result<Tensor<O>, OpsError> {
@@ -60,7 +60,8 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
     Ok(if y.dtype() == dtype { y } else { cast(y, FloatDType::from(dtype)) })
 }
 
-/// Every relation divides by its own number of edges: a factor for each edge, so that one pass over all of them does.
+/// Factors of edges that divide the sum of each relation by its number of edges, so that a mean inside of every relation
+/// is one weighted sum over all edges.
 fn mean_factors<const L: usize>(stack: &RelationStack, x: &Tensor<L>) -> Tensor<1> {
     let degrees = stack.degrees_by_edge().par_iter().with_min_len(1 << 12);
     let n = degrees.len();
@@ -75,8 +76,8 @@ fn mean_factors<const L: usize>(stack: &RelationStack, x: &Tensor<L>) -> Tensor<
     Tensor::from_data(factors, (&x.device().without_autodiff(), x.dtype()))
 }
 
-/// Where `y` is strictly better than `x`: larger or smaller. The first of equal ones and the first NaN stay, as in
-/// every selection of this crate.
+/// Mask of the entries where `y` is strictly larger (smaller) than `x`. `x` stays where both are equal or both are NaN,
+/// as in every maximum and minimum of this crate.
 pub(crate) fn beats<const D: usize>(
     x: &Tensor<D>,
     y: &Tensor<D>,

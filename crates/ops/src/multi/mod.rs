@@ -16,20 +16,20 @@ use crate::error::OpsError;
 use crate::gspmm::general::try_gspmm_operands;
 use burn_gnn_plan::{BinaryOp, Reduce};
 
-/// How the results of relations are combined per destination: a [`Reduce`] over relations. Mean divides by the
-/// number of relations, those without messages included.
+/// Reducer of the results of relations at a destination: a [`Reduce`] over relations. Mean divides by the number of
+/// relations, including relations without messages.
 pub type CrossReduce = Reduce;
 
-/// One reduction of source features over the edges of all relations, `out[v] = reduce over r, (u, v) in r of x[u]`.
+/// Reduces source features over the edges of all relations at once, `out[v] = reduce over r, (u, v) in r of x[u]`.
 ///
 /// # Shapes
 /// `sources[t]` is `[rows of table t, ..]`, all with one feature shape, element type and device; the result
 /// `[num_dst, ..]`.
 ///
 /// # Semantics, gradients, cost
-/// Those of [`gspmm`](crate::gspmm) on the concatenated relation, whose edges come relation by relation: mean
-/// divides by the number of all edges into `v`, of equal largest entries the one of the first relation
-/// wins. Several tables are concatenated first.
+/// As [`gspmm`](crate::gspmm) on the concatenated relation, whose edges are ordered by relation: mean divides by the
+/// number of all edges into `v`, and of equal largest entries the one of the first relation is the argmax. Several
+/// tables are concatenated first.
 ///
 /// # Panics
 /// With the text of the error that [`try_multi_gspmm`] returns.
@@ -58,7 +58,7 @@ pub fn multi_gspmm<const D: usize>(
 /// [`multi_gspmm`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Those of [`try_stack_rows`] and of [`try_gspmm_copy`](crate::try_gspmm_copy).
+/// As [`try_stack_rows`] and [`try_gspmm_copy`](crate::try_gspmm_copy).
 pub fn try_multi_gspmm<const D: usize>(
     stack: &RelationStack,
     sources: Vec<Tensor<D>>,
@@ -68,26 +68,27 @@ pub fn try_multi_gspmm<const D: usize>(
     over_all("multi_gspmm", stack, BinaryOp::CopyLhs, sources, none, reduce)
 }
 
-/// Reduces inside every relation, then over relations: `out[v] = cross over r of (reduce over (u, v) in r of x[u])`.
+/// Reduces source features inside every relation, then over relations:
+/// `out[v] = cross over r of (reduce over (u, v) in r of x[u])`.
 ///
 /// # Shapes
 /// As [`multi_gspmm`].
 ///
 /// # Semantics
-/// A relation without messages into `v` gives 0, which takes part in `cross`; where `reduce` and `cross`
-/// are both max or both min it takes no part, and `v` gets 0 only if no relation has a message. Mean over
-/// relations divides by their number. f16 and bf16 are calculated in f32 through both reductions and rounded once.
+/// A relation without messages into `v` contributes 0 to `cross`. If `reduce` and `cross` are both max or both min, it
+/// contributes nothing, and `v` gets 0 only if no relation has a message. Mean over relations divides by their number.
+/// f16 and bf16 are computed in f32 through both reductions and rounded once.
 ///
 /// # Gradients
-/// Those of both reductions; under max and min over relations all of it goes to the first relation with the largest
-/// or smallest row, entry by entry, and the first NaN is beyond every number.
+/// The gradients of both reductions. Under max and min over relations the first relation with the largest (smallest)
+/// entry gets the gradient of this entry; a NaN is beyond every number.
 ///
 /// # Cost
-/// One reduction over the concatenated relation for sum or mean inside sum or mean, max inside max and min inside min.
-/// Otherwise, as for a sum inside and a max across, one reduction per relation, which writes `[num_dst, ..]`, and one
-/// combination of that with the result so far: `relations · num_dst · features` entries are written and compared where
-/// one reduction writes `num_dst · features`, and autodiff keeps a mask for each. Who has many relations with few edges
-/// each takes a reducer of the first kind. Of f16 and bf16 there is a copy in f32, unless it is one reduction.
+/// Sum or mean inside sum or mean, max inside max, and min inside min run as one reduction over the concatenated
+/// relation. Other pairs, such as a maximum of sums, run one reduction per relation and combine each result with the
+/// previous ones: they write and compare `relations · num_dst · features` entries where a single reduction writes
+/// `num_dst · features`, and autodiff saves a mask per relation. For many relations with few edges choose a pair of the
+/// first kind. Unless it is one reduction, f16 and bf16 inputs are copied to f32.
 ///
 /// # Panics
 /// With the text of the error that [`try_multi_gspmm_cross`] returns.
@@ -117,7 +118,7 @@ pub fn multi_gspmm_cross<const D: usize>(
 /// [`multi_gspmm_cross`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Those of [`try_stack_rows`] and of [`try_gspmm_copy`](crate::try_gspmm_copy).
+/// As [`try_stack_rows`] and [`try_gspmm_copy`](crate::try_gspmm_copy).
 pub fn try_multi_gspmm_cross<const D: usize>(
     stack: &RelationStack,
     sources: Vec<Tensor<D>>,
@@ -129,29 +130,28 @@ pub fn try_multi_gspmm_cross<const D: usize>(
     cross_types::cross(stack, BinaryOp::CopyLhs, operands, reduce, cross)
 }
 
-/// One reduction of messages over the edges of all relations,
-/// `out[v] = reduce over r, (u, v, e) in r of op(x[u], w[e])`: [`gspmm`](crate::gspmm) on a stack.
+/// Reduces messages over the edges of all relations at once, as [`gspmm`](crate::gspmm) on a stack:
+/// `out[v] = reduce over r, (u, v, e) in r of op(x[u], w[e])`.
 ///
 /// # Shapes
 /// - `sources[t]`: `[rows of table t, ..]`; `edges[r]`: `[edges of relation r, ..]` in edge-id order; each list with
 ///   one feature shape, both with one element type and device
 /// - returns `[num_dst, ..]`; feature shapes broadcast as in [`gspmm`](crate::gspmm)
-/// - A copy does not look at the other list, which may be empty. With [`BinaryOp::CopyRhs`] messages are the rows of
-///   edges alone (`copy_e`).
+/// - A copy ignores the other list, which may be empty. With [`BinaryOp::CopyRhs`] messages are edge rows (`copy_e`).
 ///
 /// # Semantics, gradients
-/// Those of [`gspmm`](crate::gspmm) on the concatenated relation, whose edges come relation by relation: mean
-/// divides by the number of all edges into `v`, of equal largest messages the one of the first relation wins.
+/// As [`gspmm`](crate::gspmm) on the concatenated relation, whose edges are ordered by relation: mean divides by the
+/// number of all edges into `v`, and of equal largest messages the one of the first relation is the argmax.
 ///
 /// # Panics
 /// With the text of the error that [`try_multi_gspmm_binary`] returns.
 ///
 /// # Cost
-/// That of one [`gspmm`](crate::gspmm), and a copy of the lists into one tensor each, if they have several. Who has the
-/// rows in one tensor calls `gspmm` on [`RelationStack::concatenated`].
+/// As one [`gspmm`](crate::gspmm), and a copy of each list with several tensors to one tensor. If the rows are in one
+/// tensor already, call `gspmm` on [`RelationStack::concatenated`].
 ///
 /// # Source
-/// `update_all` of DGL on a heterogeneous graph, with `u_mul_e` and its like.
+/// `update_all` of DGL on a heterogeneous graph, with message functions such as `u_mul_e`.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -180,8 +180,8 @@ pub fn multi_gspmm_binary<const L: usize, const R: usize, const O: usize>(
 /// [`multi_gspmm_binary`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Those of [`try_stack_rows`], for `edges` by relation as for `sources` by table, element types or devices of
-/// both that differ, a stack without relations, and those of [`try_gspmm`](crate::try_gspmm).
+/// As [`try_stack_rows`], for `sources` by table and for `edges` by relation; different element types or devices of
+/// both; a stack without relations; as [`try_gspmm`](crate::try_gspmm).
 pub fn try_multi_gspmm_binary<const L: usize, const R: usize, const O: usize>(
     stack: &RelationStack,
     op: BinaryOp,
@@ -217,8 +217,8 @@ fn over_all<const L: usize, const R: usize, const O: usize>(
 /// With the text of the error that [`try_multi_gspmm_binary_cross`] returns.
 ///
 /// # Cost
-/// As [`multi_gspmm_cross`], but a mean inside a sum or a mean is one reduction per relation; lists are copied into one
-/// tensor each only where there is one reduction.
+/// As [`multi_gspmm_cross`], except that a mean inside a sum or a mean is one reduction per relation. Lists are copied
+/// to one tensor only where there is a single reduction.
 ///
 /// # Source
 /// `multi_update_all` of DGL.
@@ -230,7 +230,7 @@ fn over_all<const L: usize, const R: usize, const O: usize>(
 /// let (writes, cites) = (Relation::from_coo(2, 1, vec![0, 1], vec![0, 0])?, Relation::from_coo(1, 1, vec![0], vec![0])?);
 /// let stack = RelationStack::new(1, &[2, 1], &[(0, writes), (1, cites)])?;
 /// let rows = |x: &[f32]| Tensor::<1>::from_data(x, &Device::flex());
-/// // copy_e: sources are not looked at.
+/// // copy_e ignores sources.
 /// let edges = vec![rows(&[1.0, 5.0]), rows(&[4.0])];
 /// let y: Tensor<1> =
 ///     multi_gspmm_binary_cross::<1, 1, 1>(&stack, BinaryOp::CopyRhs, vec![], edges, Reduce::Mean, CrossReduce::Max);

@@ -1,4 +1,4 @@
-//! Registers operators with autodiff: hand-written gradients that keep only what tracked inputs need.
+//! Registers the hand-written gradients of operators with autodiff. Only tensors that tracked inputs need are saved.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use crate::operator::definition::{BackwardCall, GnnBackend, Gradient, Operator, SavedForBackward};
 use crate::operator::tensors::Tensors;
 
-/// A call without its type, so that what autodiff does with it is compiled once for a backend and not for every
-/// operator.
+/// A call as a trait object, so that the autodiff code is compiled once per backend and not once per operator.
 trait AnyCall<B: GnnBackend>: Debug + Send + Sync {
     fn run(&self, inputs: Tensors<B>) -> Tensors<B>;
     fn backward(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>>;
@@ -34,7 +33,8 @@ impl<B: GnnBackend, O: Operator> AnyCall<B> for O {
 #[derive(Debug)]
 struct Step;
 
-/// Inputs are kept by node, so that Burn's checkpointing may compute them again; results as they are.
+/// Saved state. Inputs are saved by node id, so that Burn's checkpointing may recompute them; results are saved as
+/// tensors.
 #[derive(Clone, Debug)]
 struct State<O, F, I> {
     op: O,
@@ -69,7 +69,7 @@ impl<B: GnnBackend, const N: usize> Backward<B, N> for Step {
     }
 }
 
-/// Tensors without history.
+/// Wraps tensors as constants of the autodiff graph.
 fn constants<B: GnnBackend, C: CheckpointStrategy>(x: Tensors<B>) -> Tensors<Autodiff<B, C>> {
     Tensors {
         floats: x.floats.into_iter().map(FloatTensor::<Autodiff<B, C>>::new).collect(),
@@ -81,7 +81,7 @@ fn inner<B: GnnBackend, C: CheckpointStrategy>(x: Tensors<Autodiff<B, C>>) -> Te
     Tensors { floats: x.floats.into_iter().map(|x| x.into_primitive()).collect(), ints: x.ints }
 }
 
-/// Runs a call of `N` float inputs, of which `keeps` names those that backward reads.
+/// Runs a call with `N` float inputs and saves the tensors that `keeps` marks.
 fn step<B: GnnBackend, C: CheckpointStrategy, const N: usize>(
     inputs: Tensors<Autodiff<B, C>>,
     op: Arc<dyn AnyCall<B>>,
@@ -136,8 +136,7 @@ impl<B: GnnBackend, C: CheckpointStrategy> GnnBackend for Autodiff<B, C> {
                 }
             }
             Gradient::OfReference if is_tracked => op.reference(inputs),
-            // Gradients are computed on the backend below; they get here only if someone asks for the gradient of a
-            // gradient.
+            // Gradients run on the inner backend. A gradient that is run here is differentiated a second time.
             Gradient::Refused(why) if is_tracked => panic!("{}: {why}", O::NAME),
             Gradient::OfReference | Gradient::Refused(_) => constants(B::run(inner(inputs), op)),
         }

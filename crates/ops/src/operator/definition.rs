@@ -1,13 +1,15 @@
 //! Defines operators and the backends that they run on.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 
 // Named by the code that `backend_extension` generates.
 #[allow(unused_imports)]
 use burn::backend::Autodiff;
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension};
-use burn::tensor::{DType, Shape, Tensor};
+use burn::backend::{Backend, Dispatch, backend_extension};
+use burn::tensor::{DType, Element, Shape, Tensor};
+use burn_gnn_cpu::Elem;
 
 use crate::operator::tensors::Tensors;
 
@@ -15,37 +17,37 @@ use crate::operator::tensors::Tensors;
 #[cfg(feature = "cube")]
 pub(crate) type CubeTensors = Tensors<burn_cubecl::CubeBackend>;
 
-/// How autodiff differentiates an operator.
+/// Differentiation rule of an operator under autodiff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Gradient {
-    /// By [`Operator::backward`], which reads what is kept.
+    /// [`Operator::backward`] computes the gradient from the saved tensors.
     Backward(SavedForBackward),
-    /// By Burn, through the primitives of [`Operator::reference`].
+    /// Burn differentiates the primitives of [`Operator::reference`].
     OfReference,
-    /// Not at all: a tracked input panics with this text.
+    /// There is no gradient: a tracked input panics with this text.
     Refused(&'static str),
 }
 
 impl Gradient {
-    /// By [`Operator::backward`], which reads those float inputs, and the first float result if `result`. Results
-    /// behind the first one are always kept.
+    /// [`Operator::backward`] reads the float inputs marked in `inputs`, and the first float result if `result`. The
+    /// other results are always saved.
     pub(crate) fn reading(inputs: impl Into<Vec<bool>>, result: bool) -> Self {
         Self::Backward(SavedForBackward { inputs: inputs.into(), result })
     }
 }
 
-/// The text of operators that are gradients themselves.
+/// Panic text of operators that are gradients themselves.
 const SECOND_ORDER: &str =
     "the gradient of a gradient is not implemented; detach the inputs of the first gradient";
 
-/// A backend that operators run on: Flex and NdArray by CPU kernels, CubeCL backends by theirs, what fuses by queueing
-/// the call, autodiff by the operator's own gradient.
+/// A backend that runs operators: Flex and NdArray by CPU kernels, CubeCL backends by GPU kernels, fusion by queueing
+/// the call, autodiff by the gradient that the operator defines.
 #[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff)]
 pub(crate) trait GnnBackend: Backend {
-    /// The results of one call.
+    /// Runs one call.
     fn run<O: Operator>(#[extension_type] inputs: Tensors<Self>, op: O) -> Tensors<Self>;
 
-    /// As [`run`](Self::run), in plain primitives on every backend, differentiated by Burn: the oracle of tests.
+    /// Runs the reference on every backend, differentiated by Burn: the oracle of tests.
     fn plain<O: Operator>(#[extension_type] inputs: Tensors<Self>, op: O) -> Tensors<Self> {
         op.reference(inputs)
     }
@@ -58,105 +60,105 @@ impl GnnBackend for burn_cubecl::CubeBackend {
     }
 }
 
-/// An element type of Burn's that kernels know, as is the type that its sums are kept in.
+/// An element type of Burn with kernels, whose type of sums is an element type as well.
 pub(crate) trait Float: Elem<Acc: Element> + Element {}
 impl<T: Elem<Acc: Element> + Element> Float for T {}
 
-/// A backend whose tensors are slices on the host.
+/// A CPU backend, whose tensors kernels read and write as slices.
 pub(crate) trait Host: GnnBackend {
-    /// The entries in row-major order; copies only if they are not stored so.
+    /// The entries in row-major order, copied only if the tensor has another layout.
     fn floats<T: Float>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]>;
     /// Whether [`floats`](Self::floats) copies nothing.
     fn is_row_major(tensor: &FloatTensor<Self>) -> bool;
     /// As [`floats`](Self::floats), for 32-bit integers.
     fn ints(tensor: &IntTensor<Self>) -> Cow<'_, [i32]>;
-    /// The entries to be changed in place, if no other tensor shares them and they are stored in row-major
-    /// order; by default no backend gives them out.
+    /// The entries for writing in place, if no other tensor shares them and they are in row-major order. By default
+    /// `None`.
     fn floats_mut<T: Float>(_tensor: &mut FloatTensor<Self>) -> Option<&mut [T]> {
         None
     }
-    /// A tensor that takes the vector over.
+    /// Creates a tensor that owns the vector.
     fn from_floats<T: Float>(data: Vec<T>, shape: Shape) -> FloatTensor<Self>;
     /// As [`from_floats`](Self::from_floats), for 32-bit integers.
     fn from_ints(data: Vec<i32>, shape: Shape) -> IntTensor<Self>;
 }
 
-/// One call of an operator, as a plain value that goes through dispatch, autodiff state and the queues of lazy
-/// backends.
+/// One call of an operator, as a plain value without tensors, so that dispatch, autodiff state and the queues of lazy
+/// backends can store it.
 ///
-/// A backend without kernels of its own runs [`reference`](Self::reference), so a new operator works everywhere as soon
-/// as that is written.
+/// A backend without kernels runs [`reference`](Self::reference), so a new operator works on every backend as soon as
+/// its reference is written.
 #[cfg_attr(not(any(feature = "flex", feature = "ndarray")), allow(dead_code))]
 pub(crate) trait Operator: Clone + Debug + Send + Sync + 'static {
-    /// Its name in messages.
+    /// Name in error messages.
     const NAME: &'static str;
 
-    /// Shapes and element types of the results, before they are computed; `inputs` are those of the float tensors.
-    /// `None`: a lazy backend runs [`reference`](Self::reference) and fuses its primitives.
+    /// Shapes and element types of the results, from those of the float inputs. With `None` a lazy backend runs
+    /// [`reference`](Self::reference) and fuses its primitives.
     fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
         None
     }
 
-    /// The results in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
+    /// Computes the results in plain Burn primitives: the oracle of tests, and the fallback without kernels.
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B>;
 
-    /// The results on a CPU backend.
+    /// Computes the results on a CPU backend.
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         self.reference(inputs)
     }
 
-    /// The results on a GPU.
+    /// Computes the results on a GPU.
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
         self.reference(inputs)
     }
 
-    /// How autodiff differentiates the first float result, given which float inputs are tracked; other results are
+    /// Differentiation rule of the first float result, given which float inputs are tracked. Other results are
     /// constants.
     fn gradient(&self, _tracked: &[bool]) -> Gradient {
         Gradient::Refused(SECOND_ORDER)
     }
 
-    /// The call that runs where an input is tracked: one that returns beside its result what only backward reads.
+    /// The call that runs where an input is tracked. It may return additional results that only backward reads.
     fn tracked(&self) -> Self {
         self.clone()
     }
 
-    /// The gradient of each float input that is wanted.
+    /// Computes the gradient of each float input that [`BackwardCall::wants`] marks; `None` for the other inputs.
     fn backward<B: GnnBackend>(&self, _call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
-        unreachable!("an operator with a gradient of its own says how it is computed")
+        unreachable!("an operator with `Gradient::Backward` implements `backward`")
     }
 }
 
-/// What is kept for backward.
+/// Tensors that are saved for backward.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SavedForBackward {
-    /// Which float inputs.
+    /// One flag per float input.
     pub(crate) inputs: Vec<bool>,
-    /// Whether the first float result.
+    /// Whether the first float result is saved.
     pub(crate) result: bool,
 }
 
-/// What backward is given.
+/// Inputs of a backward pass.
 pub(crate) struct BackwardCall<B: burn::backend::Backend> {
     /// The gradient of the first float result.
     pub(crate) grad: FloatTensor<B>,
-    /// Float inputs, those that were kept.
+    /// The saved float inputs; `None` for inputs that were not saved.
     pub(crate) inputs: Vec<Option<FloatTensor<B>>>,
-    /// The first float result if it was kept, then the others; integers.
+    /// The first float result if it was saved, the other float results, and the integer results.
     pub(crate) results: Tensors<B>,
-    /// Of which float inputs the gradient is wanted.
+    /// For each float input whether its gradient is computed.
     pub(crate) wants: Vec<bool>,
 }
 
 impl<B: GnnBackend> BackwardCall<B> {
-    /// Whether the gradient of an input is wanted; of one that is not there it is not.
+    /// Whether the gradient of an input is computed; `false` for an optional input that the call does not have.
     pub(crate) fn wants_input(&self, input: usize) -> bool {
         self.wants.get(input) == Some(&true)
     }
 
-    /// The gradients that are wanted, by an operator that computes just them, in order, from the gradient, the results
-    /// and the inputs that were kept.
+    /// Runs `op` on the gradient, the saved results and the saved inputs, in this order. `op` returns the gradients
+    /// that are wanted, in the order of the inputs.
     pub(crate) fn run<O: Operator>(self, op: O) -> Vec<Option<FloatTensor<B>>> {
         let Tensors { floats, ints } = self.results;
         let kept = self.inputs.into_iter().flatten();
@@ -182,7 +184,7 @@ impl Spec {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Specs {
     pub(crate) floats: Vec<Spec>,
-    /// Read where a backend is lazy; kernels of the CPU may choose other shapes for what only their backward reads.
+    /// Only lazy backends use these. CPU kernels may choose other shapes for results that only their backward reads.
     #[cfg_attr(not(feature = "fusion"), allow(dead_code))]
     pub(crate) ints: Vec<Spec>,
 }
@@ -197,7 +199,7 @@ impl Specs {
     }
 }
 
-/// The gradients of those inputs that are wanted, from an operator that computes just them, in order.
+/// Assigns gradients, in order, to the inputs that want one.
 pub(crate) fn wanted<B: GnnBackend>(
     wants: &[bool],
     gradients: Tensors<B>,
@@ -206,7 +208,7 @@ pub(crate) fn wanted<B: GnnBackend>(
     wants.iter().map(|&wanted| wanted.then(|| gradients.float())).collect()
 }
 
-/// Runs an operator on a backend; the first float result.
+/// Runs an operator on a backend and returns its first float result.
 pub(crate) fn run_on<B: GnnBackend, O: Operator>(
     op: O,
     inputs: impl IntoIterator<Item = FloatTensor<B>>,
@@ -214,7 +216,7 @@ pub(crate) fn run_on<B: GnnBackend, O: Operator>(
     B::run(inputs.into_iter().collect(), op).read().float()
 }
 
-/// Two operands, or the one that is there.
+/// The operands that are present, left before right.
 pub(crate) fn operands<const L: usize, const R: usize>(
     lhs: Option<Tensor<L>>,
     rhs: Option<Tensor<R>>,
@@ -230,7 +232,7 @@ pub(crate) fn call<O: Operator>(
     Dispatch::run(inputs.into_iter().collect(), op)
 }
 
-/// As [`call`], the first float result.
+/// As [`call`]; returns the first float result.
 pub(crate) fn tensor<O: Operator, const D: usize>(
     op: O,
     inputs: impl IntoIterator<Item = FloatTensor<Dispatch>>,
@@ -238,7 +240,7 @@ pub(crate) fn tensor<O: Operator, const D: usize>(
     Tensor::from_dispatch(call(op, inputs).read().float())
 }
 
-/// As [`tensor`], in plain primitives on every backend, differentiated by Burn.
+/// As [`tensor`], by the reference on every backend, differentiated by Burn.
 pub(crate) fn reference<O: Operator, const D: usize>(
     op: O,
     inputs: impl IntoIterator<Item = FloatTensor<Dispatch>>,

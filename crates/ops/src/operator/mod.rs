@@ -23,7 +23,7 @@ mod tensors;
 #[cfg(feature = "cube")]
 pub(crate) use definition::CubeTensors;
 pub(crate) use definition::{
-    BackwardCall, Float, GnnBackend, Gradient, Host, Operator, SavedForBackward, Spec, Specs, call,
-    operands, reference, run_on, tensor,
+    BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, call, operands, reference, run_on,
+    tensor,
 };
 pub(crate) use tensors::Tensors;

@@ -1,5 +1,5 @@
-//! Properties of operators that only the crate itself can see, each on all of them: what a backend without kernels
-//! runs, what is kept for backward, gradients of gradients.
+//! Properties of all operators that need access to private items: the fallback without kernels, saved tensors,
+//! gradients of gradients.
 
 use std::cell::RefCell;
 
@@ -10,16 +10,17 @@ use burn::backend::{Autodiff, Flex};
 use burn::tensor::{DType, Device, TensorData};
 use burn_gnn_testutil::{assert_close, graphs};
 
-use super::{BackwardCall, GnnBackend, Gradient, Operator, SavedForBackward, Tensors};
+use super::definition::SavedForBackward;
+use super::{BackwardCall, GnnBackend, Gradient, Operator, Tensors};
 use crate::families::{self, Typed, devices};
 
-/// What the calls of this thread do beside computing.
+/// Instrumentation of the calls on this thread.
 enum Watch {
-    /// Reference instead of kernels, gradients too.
+    /// Runs references instead of kernels, forward and backward.
     Plain,
-    /// Notes how autodiff would differentiate the operators that run on a CPU backend.
+    /// Records the differentiation rule of each operator that runs on a CPU backend.
     Gradients(Vec<(&'static str, Gradient)>),
-    /// Checks that backward reads what is kept for it; counts the tensors that were.
+    /// Checks that backward reads every saved tensor, and counts saved tensors.
     Kept(usize),
 }
 
@@ -27,14 +28,14 @@ thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
 }
 
-/// Runs `f` under a watch, and returns what it saw.
+/// Runs `f` under instrumentation, and returns its result and the records.
 fn watched<R>(watch: Watch, f: impl FnOnce() -> R) -> (R, Watch) {
     WATCH.set(Some(watch));
     let result = f();
-    (result, WATCH.take().expect("a watch lasts as long as its call"))
+    (result, WATCH.take().expect("nothing else resets the instrumentation"))
 }
 
-/// What stands instead of a kernel's results; called by the CPU backends.
+/// Replaces the results of a kernel under [`Watch::Plain`]; called by the CPU backends.
 pub(crate) fn instead_of_kernel<B: GnnBackend, O: Operator>(
     inputs: &Tensors<B>,
     op: &O,
@@ -50,7 +51,7 @@ pub(crate) fn instead_of_kernel<B: GnnBackend, O: Operator>(
     plain.then(|| op.reference(inputs.clone()))
 }
 
-/// Called by autodiff with what it is about to keep.
+/// Called by autodiff with the tensors that it is about to save.
 pub(crate) fn keeping<B: GnnBackend, O: Operator>(
     op: &O,
     inputs: Tensors<B>,
@@ -65,7 +66,7 @@ pub(crate) fn keeping<B: GnnBackend, O: Operator>(
     }
 }
 
-/// Asserts that gradients change with every tensor that is kept, and returns how many there are.
+/// Asserts that gradients depend on every saved tensor, and returns the number of saved tensors.
 fn read_by_backward<B: GnnBackend, O: Operator>(
     op: &O,
     inputs: &Tensors<B>,
@@ -74,7 +75,7 @@ fn read_by_backward<B: GnnBackend, O: Operator>(
 ) -> usize {
     let op = op.tracked();
     let results = B::run(inputs.clone(), op.clone());
-    // Another number in every entry: neither a shift nor a factor alone.
+    // Changes every entry by a factor and an offset, so that gradients invariant to one of them change too.
     let moved = |x: &FloatTensor<B>| {
         B::float_add_scalar(B::float_mul_scalar(x.clone(), 1.75.into()), 0.375.into())
     };
@@ -109,7 +110,7 @@ fn read_by_backward<B: GnnBackend, O: Operator>(
     kept.map(|(i, _)| {
         assert!(
             gradients(Some(i)) != plain,
-            "{}, tracked {tracked:?}: tensor {i} is kept for nothing: {op:?}",
+            "{}, tracked {tracked:?}: tensor {i} is saved but never read: {op:?}",
             O::NAME
         )
     })
@@ -150,24 +151,24 @@ fn backward_reads_what_is_kept() {
         let operands = values.len() - 1;
         for subset in 1..1u32 << operands {
             let tracked: Vec<bool> = (0..operands).map(|i| subset & 1 << i != 0).collect();
-            // Attention keeps all of its inputs whatever is tracked: layers make scores of the features, so both are.
+            // Attention saves all inputs in every case: layers compute scores from the features, so both are tracked.
             if family.name.contains("attention") && tracked[1..].iter().all(|tracked| !tracked) {
                 continue;
             }
             let run = || family.run_tracking(&g, &values, (&device, DType::F64), false, &tracked);
             let (_, Watch::Kept(count)) = watched(Watch::Kept(0), run) else {
-                unreachable!("the watch that was set")
+                unreachable!("the variant that was set")
             };
             total += count;
         }
     }
-    assert!(total > 300, "only {total} tensors were kept");
+    assert!(total > 300, "only {total} tensors were saved");
 }
 
-/// A gradient is an operator without one, unless Burn or an operator of the library differentiates it again.
+/// Gradients have no gradient, except where Burn or an operator of this crate differentiates them again.
 #[test]
-fn gradients_of_gradients_are_refused() {
-    // Products of matrices and masks are their own gradients; a sum and a copy along edges are those of each other.
+fn gradients_of_gradients_are_rejected() {
+    // Matrix products and masks have gradients of the same kind; sums and copies along edges are each other's gradient.
     const DIFFERENTIABLE: [&str; 4] = ["matmul_rows", "dropout", "gspmm", "gsddmm"];
     let g = Typed::new(&graphs::small());
     let device = Device::flex();
@@ -176,7 +177,7 @@ fn gradients_of_gradients_are_refused() {
         let forward = vec![false; values.len() - 1];
         let names = |watch| match watch {
             Watch::Gradients(seen) => seen,
-            _ => unreachable!("the watch that was set"),
+            _ => unreachable!("the variant that was set"),
         };
         let (_, watch) = watched(Watch::Gradients(Vec::new()), || {
             family.run_tracking(&g, &values, (&device, DType::F64), false, &forward)
@@ -200,10 +201,10 @@ fn gradients_of_gradients_are_refused() {
 
 type Ad = Autodiff<Flex, NoCheckpointing>;
 
-/// Who still holds a buffer after the call has dropped its operands: autodiff keeps what an operator names, and nothing
-/// beside.
+/// Counts the references to input buffers after the call: autodiff holds the tensors that the operator saves and no
+/// others.
 #[test]
-fn buffers_that_are_not_kept_are_free() {
+fn buffers_that_are_not_saved_are_freed() {
     let relation = graphs::small();
     let leaf = |rows: usize, tracked: bool| {
         let x = FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(
@@ -212,7 +213,7 @@ fn buffers_that_are_not_kept_are_free() {
         )));
         if tracked { x.require_grad() } else { x }
     };
-    let plan = crate::gspmm::GspmmPlan::new(
+    let plan = burn_gnn_plan::GspmmPlan::new(
         &relation,
         crate::BinaryOp::Mul,
         crate::Reduce::Sum,
@@ -223,9 +224,10 @@ fn buffers_that_are_not_kept_are_free() {
     for tracked in [[true, true], [true, false], [false, true], [false, false]] {
         let inputs = [leaf(5, tracked[0]), leaf(8, tracked[1])];
         let buffers = inputs.each_ref().map(|x| x.primitive().data_arc());
-        let out = Ad::run(Vec::from(inputs).into(), crate::gspmm::Gspmm::new(plan.clone()))
-            .read()
-            .float();
+        let out =
+            Ad::run(Vec::from(inputs).into(), crate::gspmm::operator::Gspmm::new(plan.clone()))
+                .read()
+                .float();
         let held = buffers.map(|buffer| std::sync::Arc::strong_count(&buffer) > 1);
         assert_eq!(held, [tracked[1], tracked[0]], "tracked {tracked:?}");
         assert_eq!(out.is_tracked(), tracked.contains(&true));
@@ -236,8 +238,8 @@ fn buffers_that_are_not_kept_are_free() {
 #[should_panic(
     expected = "edge_softmax: the gradient of a gradient is not implemented; detach the inputs"
 )]
-fn a_refusal_names_the_operator() {
-    let plan = crate::edge_softmax::SoftmaxPlan::edges(
+fn the_panic_names_the_operator() {
+    let plan = burn_gnn_plan::SoftmaxPlan::edges(
         "edge_softmax",
         &graphs::small(),
         crate::NormBy::Dst,
@@ -246,6 +248,8 @@ fn a_refusal_names_the_operator() {
     .unwrap();
     let leaf =
         || FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(vec![1.0f32; 8], [8])));
-    let _ =
-        Ad::run(vec![leaf().require_grad(), leaf()].into(), crate::edge_softmax::SoftmaxGrad(plan));
+    let _ = Ad::run(
+        vec![leaf().require_grad(), leaf()].into(),
+        crate::edge_softmax::operator::SoftmaxGrad(plan),
+    );
 }

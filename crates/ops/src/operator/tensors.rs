@@ -6,8 +6,8 @@ use burn::backend::{
     ExtensionType,
 };
 
-/// Float tensors and index tensors of one call, each in the order that the operator gives them. An operand that is not
-/// there takes no place: the plan knows which ones are.
+/// Float tensors and index tensors of one call, each in the order that the operator defines. An absent optional operand
+/// has no entry; the plan records which operands are present.
 #[derive(Clone, Debug)]
 pub(crate) struct Tensors<B: Backend> {
     pub(crate) floats: Vec<FloatTensor<B>>,
@@ -31,16 +31,16 @@ impl<B: Backend> Tensors<B> {
     pub(crate) fn one(x: FloatTensor<B>) -> Self {
         Self::from(vec![x])
     }
-    /// With an index tensor behind the others, if there is one.
+    /// Appends an index tensor, if there is one.
     pub(crate) fn and_int(mut self, x: Option<IntTensor<B>>) -> Self {
         self.ints.extend(x);
         self
     }
-    /// To take them one by one.
+    /// Converts to a reader that returns the tensors one by one.
     pub(crate) fn read(self) -> Reader<B> {
         Reader { floats: self.floats.into_iter(), ints: self.ints.into_iter() }
     }
-    /// All of the float tensors.
+    /// The float tensors, of which there are `N`.
     pub(crate) fn take<const N: usize>(self) -> [FloatTensor<B>; N] {
         let found = self.floats.len();
         match self.floats.try_into() {
@@ -61,10 +61,10 @@ impl<B: Backend> Reader<B> {
     pub(crate) fn float(&mut self) -> FloatTensor<B> {
         match self.floats.next() {
             Some(x) => x,
-            None => unreachable!("an operator is called with the tensors that its plan names"),
+            None => unreachable!("an operator is called with the tensors that its plan describes"),
         }
     }
-    /// The next float tensor, if the plan says that there is one.
+    /// The next float tensor, if the call has this operand.
     pub(crate) fn float_if(&mut self, is_there: bool) -> Option<FloatTensor<B>> {
         is_there.then(|| self.float())
     }
@@ -74,7 +74,7 @@ impl<B: Backend> Reader<B> {
     }
 }
 
-/// What `#[derive(ExtensionType)]` writes for a fixed number of tensors.
+/// As `#[derive(ExtensionType)]` generates it for structs with a fixed number of tensors.
 impl<B: Backend> ExtensionType<B> for Tensors<B> {
     type Target = Tensors<Dispatch>;
 

@@ -5,22 +5,22 @@ use burn_gnn_plan::RelationalPlan;
 
 use crate::operator::{GnnBackend, Tensors};
 
-/// The gradients that are wanted, of `x`, the weights and the factors of edges; from that of the result and what they
-/// read of `x`, the weights and, if `scaled`, the factors.
+/// Gradients of relational aggregation. Inputs: the gradient of the result, and those of `x`, the weights and the
+/// factors that the gradients read.
 #[derive(Clone, Debug)]
 pub(crate) struct RelationalGrad {
     pub(crate) plan: RelationalPlan,
-    /// Whether that of `x` is wanted.
+    /// Whether the gradient of `x` is computed.
     pub(crate) x: bool,
-    /// Of the weights.
+    /// Whether the gradient of the weights is computed.
     pub(crate) weight: bool,
-    /// Of the factors of edges.
+    /// Whether the gradient of the factors of edges is computed.
     pub(crate) norm: bool,
-    /// Whether messages have factors.
+    /// Whether edges have factors.
     pub(crate) scaled: bool,
 }
 
-/// What gradients are computed from.
+/// Inputs of [`RelationalGrad`].
 pub(crate) struct RelationalGradInputs<B: GnnBackend> {
     pub(crate) grad: FloatTensor<B>,
     pub(crate) x: Option<FloatTensor<B>>,
@@ -29,7 +29,7 @@ pub(crate) struct RelationalGradInputs<B: GnnBackend> {
 }
 
 impl RelationalGrad {
-    /// The inputs by name.
+    /// Names the inputs.
     pub(crate) fn read<B: GnnBackend>(&self, inputs: Tensors<B>) -> RelationalGradInputs<B> {
         let mut inputs = inputs.read();
         RelationalGradInputs {

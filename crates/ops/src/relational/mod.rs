@@ -1,4 +1,27 @@
-//! Computes relational aggregation (R-GCN) over the edges of many relations, each with its weights.
+//! Computes relational aggregation (R-GCN) over the edges of many relations, each with its weight matrix.
+//!
+//! Every relation multiplies the features of its sources by its matrix, and a node sums the products over the in-edges
+//! of all relations.
+//!
+//! ```text
+//! for each destination v:
+//!   for each relation r with in-edges of v:
+//!     s = Σ over in-edges e = (u, v) of r, in ascending edge id, of norm[e] · x[u]
+//!     out[v] += s · W_r
+//! ```
+//!
+//! `d x[u] = Σ norm[e] grad[v] W_rᵀ` over out-edges, `d W_r = Σ norm[e] x[u]ᵀ grad[v]` over the edges of `r`, and
+//! `d norm[e] = ⟨x[u] W_r, grad[v]⟩`.
+//!
+//! Why the operator is fused:
+//!
+//! 1. Composed of one GSpMM per relation, the operator would write `relations · num_dst` rows, most of them without
+//!    edges. Edges are sorted by (node, relation) once, and only pairs that have edges are visited.
+//! 2. Multiplication is linear, so it may run before or after the sum. The order with fewer operations is chosen: one
+//!    product per (relation, destination) or one per (relation, source).
+//! 3. Rows that share a matrix are multiplied in blocks, so that the matrix is read from the cache.
+//! 4. Backward recomputes the sums `s` from one gather instead of saving a row per pair, and uses that gather for `d x` and
+//!    `d W`.
 
 pub(crate) mod call;
 pub(crate) mod operator;
@@ -12,6 +35,7 @@ use operator::Relational;
 use burn::tensor::{DispatchTensor, Tensor};
 
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape, check_width};
+use crate::dense::matmul::matmul_rows;
 use crate::dense::precision::{enter, enter_if};
 use crate::error::OpsError;
 use crate::operator::{reference as plain, tensor};
@@ -31,8 +55,8 @@ pub enum RelationalWeight {
         /// `[R, B]`.
         coeff: Tensor<2>,
     },
-    /// Blocks on the diagonal, `[R, B, d_input / B, d_output / B]`; block `b` maps the `b`-th
-    /// `d_input / B` columns to the `b`-th `d_output / B` columns.
+    /// Block-diagonal matrices, `[R, B, d_input / B, d_output / B]`: block `b` maps the `b`-th `d_input / B` input
+    /// features to the `b`-th `d_output / B` output features.
     BlockDiagonal(Tensor<4>),
 }
 
@@ -48,26 +72,26 @@ pub enum RelationalWeight {
 /// # Semantics
 /// - A destination without in-edges gets 0; parallel edges all count.
 /// - Infinities and NaN propagate as in a product of matrices: `inf · 0` is NaN.
-/// - f16 and bf16 are summed in f32 and rounded once. On CPU a row's sum runs by relation, then by edge
-///   id, and gradients of weights add up pieces that are cut without regard to threads: the same bits
-///   for any number of threads.
+/// - f16 and bf16 are summed in f32 and rounded once. On CPUs a row is summed by relation, then by edge id, and
+///   gradients of weights add partial sums over fixed pieces of edges. Results are the same bits for any number of
+///   threads.
 ///
 /// # Gradients
-/// For `x`, the weights, and `norm` where it is tracked. Kept for backward: `x` if weights or `norm` are
-/// tracked, the weights if `x` or `norm` is, `norm` if `x` or the weights are. Nothing per edge is kept;
-/// sums of messages are made again. Second-order gradients are not implemented and panic.
+/// For `x`, the weights and `norm`. Saved for backward: `x` if the weights or `norm` are tracked, the weights if `x` or
+/// `norm` is tracked, `norm` if `x` or the weights are tracked. Sums of messages are recomputed and not saved.
+/// Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_relational_aggregate`] returns.
 ///
 /// # Cost
-/// With `P` the number of pairs (relation, node with edges of it), aggregate-then-multiply gathers one row
-/// of `d_input` per edge and multiplies `P` rows; multiply-then-aggregate multiplies a row per (relation,
-/// source) and gathers `d_output` per edge. The cheaper one is taken. Work and memory go with edges, pairs
-/// and weights, never with relations times nodes, and there is never a weight matrix per edge. Bytes moved
-/// by the first: `4 · num_edges · (d_input + 2) + 8 · P + 4 · num_dst · d_output` in f32. The gradient is
-/// the same walk over sources; it makes the gradients of `x` and of the weights from one gather.
-/// Bases are composed to matrices before: `R · B · d_input · d_output` operations.
+/// Let `P` be the number of pairs of a relation and a node with edges of it. Aggregating first gathers one row of
+/// `d_input` per edge and multiplies `P` rows. Multiplying first multiplies one row per (relation, source) and gathers
+/// `d_output` per edge. The cheaper order is chosen. Time and memory grow with edges, pairs and weights, not with
+/// relations × nodes, and no weight matrix per edge is stored. Aggregating first moves
+/// `4 · num_edges · (d_input + 2) + 8 · P + 4 · num_dst · d_output` bytes in f32. Backward does the same for sources and
+/// computes the gradients of `x` and of the weights from one gather. Bases are multiplied out to matrices first, in
+/// `R · B · d_input · d_output` operations.
 ///
 /// # Source
 /// Schlichtkrull et al., "Modeling relational data with graph convolutional networks", ESWC 2018.
@@ -98,9 +122,8 @@ pub fn relational_aggregate(
 /// [`relational_aggregate`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Rows that are not those of the index, weights whose shape does not fit the number of relations or the
-/// columns of `x`, rows of more than `u32::MAX` entries, element types or devices that differ, an element type
-/// without a kernel.
+/// Wrong numbers of rows; weights whose shape does not fit the number of relations or the features of `x`; rows of more
+/// than `u32::MAX` entries; different element types or devices; an element type without a kernel.
 pub fn try_relational_aggregate(
     index: &RelationalIndex,
     x: Tensor<2>,
@@ -124,9 +147,8 @@ pub fn try_relational_aggregate(
     Ok(tensor(op, inputs))
 }
 
-/// [`relational_aggregate`] in plain tensor operations, one relation after the other, differentiated by
-/// Burn: slow, short, and what the kernels are tested against.
-/// f16 and bf16 are computed in f32.
+/// [`relational_aggregate`] in plain tensor operations, relation by relation, differentiated by Burn: the slow and
+/// short reference for tests of the kernels. f16 and bf16 are computed in f32.
 ///
 /// # Panics
 /// As [`relational_aggregate`].
@@ -154,8 +176,8 @@ fn call(
     (op, [x.into_dispatch(), weight].into_iter().chain(norm).collect())
 }
 
-/// The checked call, and its weights without bases. An axis of one block is not added to them: a reshape takes a length
-/// of 0 for "as it was".
+/// Validates a call. Returns its plan, and its weights with bases multiplied out. Full matrices do not get an axis of one
+/// block, because a reshape interprets an axis of length 0 as "unchanged".
 fn plan(
     index: &RelationalIndex,
     x: &Tensor<2>,
@@ -165,7 +187,7 @@ fn plan(
     let [num_src, columns] = x.dims();
     check_rows(NAME, "x", "one per source node of the index", index.relation().num_src(), num_src)?;
     check_dtype(NAME, "x", x.dtype())?;
-    // Without nodes or relations, axes may be of any length.
+    // A tensor without nodes or relations may have axes of any length.
     check_width(NAME, &[columns])?;
     let relations = index.num_relations();
     let (shape, weight) = match weight {
@@ -195,7 +217,7 @@ fn plan(
             let [r, b, i, o] = w.dims();
             let wide = check_width(NAME, &[b, i])?;
             check_width(NAME, &[b, o])?;
-            // No blocks fit no columns only.
+            // Without blocks the only valid input has no features.
             let expected = if wide == columns { i } else { columns.checked_div(b).unwrap_or(0) };
             check_shape(NAME, "weight", &[relations, b, expected, o], &[r, b, i, o])?;
             if wide != columns {

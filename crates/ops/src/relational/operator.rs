@@ -14,12 +14,11 @@ use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs,
 use crate::relational::call::{RelationalGrad, RelationalGradInputs};
 use crate::relational::reference;
 
-/// `Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r` for every destination, of `x`, the weights and, if `scaled`, the factors
-/// of edges.
+/// `out[v] = Σ_r Σ_(u, v, e) in r of norm[e] · x[u] W_r`. Inputs: `x`, the weights and, if `scaled`, the factors `norm`.
 #[derive(Clone, Debug)]
 pub(crate) struct Relational {
     pub(crate) plan: RelationalPlan,
-    /// Whether there is a factor for every edge; otherwise it is 1.
+    /// Whether edges have factors; otherwise they are 1.
     pub(crate) scaled: bool,
 }
 
@@ -92,7 +91,7 @@ impl Operator for RelationalGrad {
             let [x, weight, norm] =
                 [&given.x, &given.weight, &given.norm].map(|x| x.as_ref().map(B::floats::<T>));
             let grad = B::floats::<T>(&given.grad);
-            // The gradient of one operand reads the other one.
+            // The gradient of either operand reads the other one.
             let operands = kernel::GradInputs {
                 grad: &grad,
                 x: x.as_deref().filter(|_| self.weight),

@@ -1,6 +1,5 @@
-//! Composes relational aggregation of Burn primitives, one relation at a time.
-//!
-//! It is the oracle of tests, and the fallback of backends without kernels.
+//! Computes relational aggregation in Burn primitives, relation by relation: the oracle of tests, and the fallback of
+//! backends without kernels.
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata};
@@ -11,17 +10,17 @@ use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{constant, index, narrow, reshape, widen, zeros};
 use crate::relational::call::{RelationalGrad, RelationalGradInputs};
 
-/// One relation's share of a call.
+/// The edges of one relation.
 struct Part<B: Backend> {
     src: IntTensor<B>,
     dst: IntTensor<B>,
     ids: IntTensor<B>,
     edges: usize,
-    /// What messages are divided by, `[edges, 1]`.
+    /// Divisors of messages, `[edges, 1]`.
     mean: Option<FloatTensor<B>>,
 }
 
-/// The relations that have edges; numbers are like those of a tensor.
+/// The relations that have edges. Constants have the device and element type of `like`.
 fn parts<'a, B: Backend>(
     plan: &'a RelationalPlan,
     like: &'a FloatTensor<B>,
@@ -49,15 +48,15 @@ fn parts<'a, B: Backend>(
 }
 
 impl<B: Backend> Part<B> {
-    /// Rows of sources, one per edge.
+    /// Gathers the source row of each edge.
     fn at_src(&self, x: &FloatTensor<B>) -> FloatTensor<B> {
         B::float_select(x.clone(), 0, self.src.clone())
     }
-    /// Rows of destinations, one per edge.
+    /// Gathers the destination row of each edge.
     fn at_dst(&self, x: &FloatTensor<B>) -> FloatTensor<B> {
         B::float_select(x.clone(), 0, self.dst.clone())
     }
-    /// Rows of edges times their factors.
+    /// Multiplies rows of edges by their factors, and divides them under mean.
     fn scale(&self, rows: FloatTensor<B>, norm: Option<&FloatTensor<B>>) -> FloatTensor<B> {
         let rows = match norm {
             None => rows,
@@ -71,7 +70,7 @@ impl<B: Backend> Part<B> {
             None => rows,
         }
     }
-    /// `[edges, blocks · width]` as `[blocks, edges, width]`.
+    /// Converts `[edges, blocks · width]` to `[blocks, edges, width]`.
     fn split(&self, rows: FloatTensor<B>, blocks: usize, width: usize) -> FloatTensor<B> {
         B::float_swap_dims(reshape::<B>(rows, [self.edges, blocks, width]), 0, 1)
     }
@@ -90,7 +89,8 @@ fn is_empty(plan: &RelationalPlan) -> bool {
     plan.index().relation().num_edges() == 0 || plan.d_input() == 0 || plan.d_output() == 0
 }
 
-/// A result of `shape`, to which `add` adds the part of each relation, beside `wide` and then of type `dtype`.
+/// Accumulates the contributions of all relations in a tensor of `shape` by calls of `add`. The sum has device and
+/// element type of `wide` and is cast to `dtype`.
 fn by_relation<B: Backend>(
     plan: &RelationalPlan,
     shape: Shape,
@@ -105,7 +105,7 @@ fn by_relation<B: Backend>(
     narrow::<B>(out, dtype)
 }
 
-/// `out` with `rows` added to those of its rows that `index` names.
+/// Scatter-add: `out[index[i]] += rows[i]`.
 fn add_rows<B: Backend>(
     out: FloatTensor<B>,
     index: &IntTensor<B>,

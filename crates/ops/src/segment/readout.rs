@@ -8,9 +8,9 @@ use crate::check::accept;
 use crate::error::OpsError;
 use crate::segment::reduce::{SegmentReduce, try_segment_reduce};
 
-/// One row per graph of a batch, `out[k] = reduce of x[v] over the nodes v of graph k`: the sum, mean, maximum or
-/// minimum of the features of a node type (DGL: `readout_nodes`; PyG: `global_add_pool`, `global_mean_pool`,
-/// `global_max_pool`).
+/// Pools the features of a node type to one row per graph of a batch by sum, mean, maximum or minimum:
+/// `out[k] = reduce of x[v]` over the nodes `v` of graph `k` (DGL: `readout_nodes`; PyG: `global_add_pool`,
+/// `global_mean_pool`, `global_max_pool`).
 ///
 /// # Shapes
 /// `x` is `[nodes of the type in the batch, ..]` of any rank, the result `[graphs, ..]`.
@@ -22,8 +22,8 @@ use crate::segment::reduce::{SegmentReduce, try_segment_reduce};
 /// With the text of the error that [`try_readout_nodes`] returns.
 ///
 /// # Cost
-/// That of [`segment_reduce`](crate::segment_reduce), and `O(graphs)` for the segments. Several calls on one batch
-/// share them as `Segments::from_lengths(batch.num_nodes(ntype)?)`.
+/// As [`segment_reduce`](crate::segment_reduce), and `O(graphs)` for the segments. To share segments between calls,
+/// build `Segments::from_lengths(batch.num_nodes(ntype)?)` and call `segment_reduce`.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

@@ -9,30 +9,29 @@ use crate::error::OpsError;
 use crate::gspmm::general::{gspmm_reference, try_gspmm_copy};
 use crate::operator::{reference as plain, tensor};
 
-/// How the rows of a segment become one row: a [`Reduce`] whose messages are the rows.
+/// Reducer of the rows of a segment: a [`Reduce`] whose messages are the rows.
 pub type SegmentReduce = Reduce;
 
-/// `out[k] = reduce of the rows of segment k`.
+/// Reduces the rows of each segment to one row: `out[k] = reduce of x[i]` over the rows `i` of segment `k`.
 ///
 /// # Shapes
 /// `x` is `[rows, ..]` of any rank, the result `[segments, ..]`.
 ///
 /// # Semantics
-/// As [`gspmm`](crate::gspmm) on a relation whose edges are rows and whose destinations are segments,
-/// which is what runs: an empty segment gets 0 and passes no gradient on, decided by its length; of equal
-/// entries under max or min the first wins; the first NaN wins over every number; f16 and bf16 are summed in
-/// f32; sums run in the order of rows, the same bits for any number of threads.
+/// It runs [`gspmm`](crate::gspmm) on a relation whose edges are the rows and whose destinations are the segments. An
+/// empty segment gets 0. Of equal entries under max or min the first is the argmax; a NaN is beyond every number. f16
+/// and bf16 are summed in f32. Sums run in the order of rows, so results are the same bits for any number of threads.
 ///
 /// # Gradients
-/// Of the row's segment; divided by its length for mean, of the argmax (argmin) row only for max and min. Kept are
-/// winning rows for max and min, nothing else.
+/// Every row gets the gradient of its segment, divided by the length for mean, and only the argmax (argmin) row for max
+/// and min. Saved for backward: the argmax for max and min, otherwise nothing.
 ///
 /// # Panics
 /// With the text of the error that [`try_segment_reduce`] returns.
 ///
 /// # Cost
-/// Every row is read once, every result row written once; the segments keep 12 bytes per row from the first
-/// call on.
+/// Every row is read once, every result row is written once. From the first call on the segments cache 12 bytes per
+/// row.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -80,26 +79,26 @@ pub fn segment_reduce_reference<const D: usize>(
     gspmm_reference(relation, BinaryOp::CopyRhs, reduce, x.clone(), x)
 }
 
-/// Softmax inside each segment, per feature entry: `y[i] = exp(x[i] - m) / Σ exp(x[j] - m)` over the rows `j`
-/// of the segment of `i`, `m` their largest entry.
+/// Softmax inside each segment, per feature entry: `y[i] = exp(x[i] - m) / Σ exp(x[j] - m)` over the rows `j` of the
+/// segment of `i`, where `m` is their largest entry.
 ///
 /// # Shapes
 /// `x` is `[rows, ..]` of any rank, and so is the result.
 ///
 /// # Semantics
-/// Rows of a segment sum to 1, whatever the size of `x`. `-inf` is a mask: 0, and gradient 0, also where all rows
-/// of a segment have it. A segment with a NaN or `+inf` is NaN in that entry. f16 and bf16 are computed in f32 and
-/// rounded once. The same bits for any number of threads.
+/// The rows of a segment sum to 1. `-inf` is a mask, with result 0 and gradient 0, also where all rows of a segment are
+/// masked. A NaN or `+inf` makes its segment and feature entry NaN. f16 and bf16 are computed in f32 and rounded once.
+/// Results are the same bits for any number of threads.
 ///
 /// # Gradients
-/// `d x = y · (d y - Σ d y · y)`; kept is the result. Second-order gradients are not implemented and panic.
+/// `d x = y · (d y - Σ d y · y)`. The result is saved. Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_segment_softmax`] returns.
 ///
 /// # Cost
-/// Every row is read from memory once and written once, for segments that fit in cache; a buffer of the size of the
-/// longest segment for each thread, in f32 for f16 and bf16. A segment is the work of one thread.
+/// Every row of a segment that fits in the cache is read from memory once and written once. One thread processes a
+/// segment, in a buffer of the size of the longest segment (f32 for f16 and bf16).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

@@ -10,7 +10,8 @@ use crate::operator::cpu::{Host, by_dtype};
 use crate::split_rows::join;
 use crate::split_rows::pending::Split;
 
-/// Copies the gradient of a run to its rows of the whole; keeps that of all rows, to which first rows are added.
+/// Stores the gradient of a part: a run of rows is copied to its rows of the whole gradient, other parts are kept as
+/// tensors.
 pub(crate) fn put<B: Host>(grad: FloatTensor<B>, split: &Split, part: usize) -> FloatTensor<B> {
     let plan = split.plan();
     if !plan.is_runs() {
@@ -26,7 +27,7 @@ pub(crate) fn put<B: Host>(grad: FloatTensor<B>, split: &Split, part: usize) -> 
     })
 }
 
-/// The gradient of the whole.
+/// The gradient of the whole tensor.
 pub(crate) fn joined<B: Host>(due: &FloatTensor<B>, split: &Split, shape: Shape) -> FloatTensor<B> {
     let plan = split.plan();
     if !plan.is_runs() {
@@ -42,7 +43,7 @@ pub(crate) fn joined<B: Host>(due: &FloatTensor<B>, split: &Split, shape: Shape)
     })
 }
 
-/// `all` with `first` added to its first rows, in place if nobody else holds it.
+/// Adds `first` to the first rows of `all`, in place if `all` has no other reference.
 fn add<B: Host>(mut all: FloatTensor<B>, first: FloatTensor<B>) -> FloatTensor<B> {
     by_dtype!(all.dtype(), T => {
         let first = B::floats::<T>(&first);
@@ -56,7 +57,7 @@ fn add<B: Host>(mut all: FloatTensor<B>, first: FloatTensor<B>) -> FloatTensor<B
     })
 }
 
-/// `first` with rows of zeros behind it, up to `shape`.
+/// Appends rows of zeros to `first`, up to `shape`.
 fn extend<B: Host>(first: FloatTensor<B>, shape: Shape) -> FloatTensor<B> {
     by_dtype!(first.dtype(), T => {
         B::from_floats(kernel::extend::<T>(&B::floats::<T>(&first), shape.num_elements()), shape)

@@ -1,22 +1,22 @@
-//! Splits off the first rows of a tensor, with one gradient for the tensor and its first rows.
+//! Selects the first rows of a tensor that is used as a whole as well.
 
 use burn::tensor::Tensor;
 use burn_gnn_plan::SplitPlan;
 
 use crate::split_rows::runs::cut;
 
-/// `x` and its rows `0..rows`: the input rows of a block and those of its destinations.
+/// Returns `x` and its rows `0..rows`: the input rows of a block and the rows of its destinations.
 ///
 /// # Gradients
-/// `d x` is the gradient of the first result, to whose first rows that of the second one is added in place; where only
-/// the second one reaches the loss, its rows with zeros behind them. Burn's `slice` fills a tensor as large as `x` with
-/// zeros and adds all of it, on one thread. First order only, as for [`split_rows`](crate::split_rows).
+/// The gradient of the second result is added in place to the first rows of the gradient of the first result. If only
+/// the second result reaches the loss, its gradient is extended by zeros. Burn's `slice` would fill a tensor as large as
+/// `x` with zeros and add all of it, on one thread. First order only, as for [`split_rows`](crate::split_rows).
 ///
 /// # Cost
-/// Nothing forward on backends with views; backward reads and writes the first rows alone, or writes `d x` once.
+/// Forward is free on backends with views. Backward reads and writes the first rows only, or writes `d x` once.
 ///
 /// # Panics
-/// More rows than `x` has.
+/// `rows` is larger than the number of rows of `x`.
 pub(crate) fn first_rows<const D: usize>(x: Tensor<D>, rows: usize) -> (Tensor<D>, Tensor<D>) {
     let all = x.dims()[0];
     if rows == all {
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    /// Nothing is tracked, nothing is kept.
+    /// Constants are split without autodiff.
     #[test]
     fn of_constants() {
         let (all, first) = first_rows(Tensor::<1>::from_data([1.0, 2.0, 3.0], &Device::flex()), 2);

@@ -6,8 +6,8 @@ use burn::tensor::{Shape, Slice};
 
 use crate::primitives::zeros;
 
-/// The gradient of the tensor from those of all its rows and of its first rows; `add` adds the second to the first rows
-/// of the first, `extend` puts zeros behind first rows.
+/// The gradient of a tensor, from the gradients of all rows and of the first rows. `add` adds the latter to the former,
+/// `extend` appends rows of zeros.
 pub(crate) fn join<B: Backend>(
     due: &FloatTensor<B>,
     grads: Vec<Option<FloatTensor<B>>>,
@@ -25,14 +25,14 @@ pub(crate) fn join<B: Backend>(
     }
 }
 
-/// `all` with `first` added to its first rows.
+/// Adds `first` to the first rows of `all`.
 pub(crate) fn add<B: Backend>(all: FloatTensor<B>, first: FloatTensor<B>) -> FloatTensor<B> {
     let place = [Slice::from(0..first.shape()[0])];
     let sum = B::float_add(B::float_slice(all.clone(), &place), first);
     B::float_slice_assign(all, &place, sum)
 }
 
-/// `first` with rows of zeros behind it, up to `shape`.
+/// Appends rows of zeros to `first`, up to `shape`.
 pub(crate) fn extend<B: Backend>(first: FloatTensor<B>, shape: Shape) -> FloatTensor<B> {
     let mut rest = shape;
     rest[0] -= first.shape()[0];

@@ -1,8 +1,8 @@
 //! Implements `Operator` for splits and their gradients.
 //!
-//! Backward of a part stores its gradient in the plan ([pending](crate::pending_gradients)); backward of the whole
-//! joins them: it concatenates those of runs of rows, and adds that of first rows to that of all. On GPUs by Burn's own
-//! slices.
+//! Backward of a part stores its gradient ([`PendingGradients`](crate::pending_gradients)). Backward of the whole tensor
+//! joins them: it concatenates the gradients of runs, or adds the gradient of the first rows to the gradient of all rows.
+//! GPUs use Burn's slices.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
@@ -14,7 +14,7 @@ use crate::primitives::zeros;
 use crate::split_rows::pending::Split;
 use crate::split_rows::{cpu, join};
 
-/// The tensor itself, whose parts are [`Part`]s with the same plan.
+/// The whole tensor, whose parts are [`Part`]s with the same plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Whole {
     pub(crate) plan: Split,
@@ -28,11 +28,11 @@ pub(crate) struct Part {
     pub(crate) part: usize,
 }
 
-/// Keeps the gradient of a part; one entry comes back, which says only that there is something to [`Join`].
+/// Stores the gradient of a part, and returns a tensor of one entry so that autodiff runs [`Join`] afterwards.
 #[derive(Clone, Debug)]
 struct Put(Part);
 
-/// The gradients of all parts as that of the whole; zeros for parts that have none.
+/// Joins the gradients of all parts; parts without a gradient are zeros.
 #[derive(Clone, Debug)]
 struct Join(Whole);
 
@@ -77,8 +77,7 @@ impl Operator for Put {
         let [grad] = inputs.take();
         Tensors::one(self.0.plan.keep::<B>(grad, self.0.part))
     }
-    /// Gradients of runs go to their rows of the whole while they are in the cache, and are gone before the next one is
-    /// made.
+    /// Copies gradients of runs while they are in the cache, and frees each before the next one is computed.
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [grad] = inputs.take();
         Tensors::one(cpu::put::<B>(grad, &self.0.plan, self.0.part))

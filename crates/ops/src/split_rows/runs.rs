@@ -7,19 +7,20 @@ use crate::operator::{call, tensor};
 use crate::split_rows::operator::{Part, Whole};
 use crate::split_rows::pending::Split;
 
-/// Rows `bounds[i]..bounds[i + 1]` of `x` for every `i`; `bounds` ascends from 0 to the number of rows.
+/// Splits a tensor into runs of rows: part `i` is rows `bounds[i]..bounds[i + 1]` of `x`, where `bounds` ascends from 0
+/// to the number of rows.
 ///
-/// Burn's `narrow` fills a gradient as large as `x` for every part in backward; this concatenates the gradients of all
-/// parts once.
+/// In backward, Burn's `narrow` allocates a gradient as large as `x` for every part. This function concatenates the
+/// gradients of all parts once.
 ///
 /// # Gradients
-/// `d x` is the gradients of the parts in order, zeros for parts that do not reach the loss. First order only: a part
-/// that takes part in a second backward must come from a call of its own.
+/// `d x` is the concatenation of the gradients of the parts, with zeros for parts that do not reach the loss. First
+/// order only: parts that are used in a second backward must come from another call.
 ///
 /// # Cost
-/// Forward what `narrow` takes; backward one pass over `x`, for any number of parts. On the CPU the gradient of a part
-/// is copied to its place as soon as it is there, so that beside the gradient of `x` there are never those of all
-/// parts.
+/// Forward as `narrow`. Backward is one pass over `x`, for any number of parts. On CPUs the gradient of a part is copied
+/// into the gradient of `x` as soon as it is computed, so that the gradients of all parts do not exist at the same
+/// time.
 ///
 /// # Panics
 /// Bounds that do not ascend from 0 to the number of rows.
@@ -37,7 +38,7 @@ pub fn split_rows<const D: usize>(x: Tensor<D>, bounds: &[usize]) -> Vec<Tensor<
     cut(x, plan)
 }
 
-/// All parts of a tensor, in their order.
+/// All parts of a tensor, in order.
 pub(crate) fn cut<const D: usize>(x: Tensor<D>, plan: SplitPlan) -> Vec<Tensor<D>> {
     let plan = Split::new(plan);
     let whole =
@@ -58,7 +59,7 @@ pub(crate) mod tests {
         x.into_data().iter().collect()
     }
 
-    /// Every backend that is here.
+    /// Every available backend.
     pub(crate) fn devices() -> Vec<Device> {
         #[allow(unused_mut)]
         let mut all = vec![Device::flex().autodiff(), Device::ndarray().autodiff()];
@@ -78,7 +79,7 @@ pub(crate) mod tests {
         all
     }
 
-    /// Values and gradients are those of `narrow`; a part used twice, parts of no rows, parts that nothing reads.
+    /// Values and gradients equal those of `narrow`, also for a part that is used twice, empty parts and unused parts.
     #[test]
     fn parts_of_rows() {
         for device in devices() {
@@ -103,14 +104,14 @@ pub(crate) mod tests {
             }
             let (got, want) =
                 (x.grad(&loss(&parts).backward()), y.grad(&loss(&narrowed).backward()));
-            // Another library computes `exp` there.
+            // GPUs compute `exp` with other rounding.
             let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-5 * (1.0 + b.abs());
             let (got, want) = (values(got.unwrap()), values(want.unwrap()));
             assert!(got.len() == want.len() && got.iter().zip(&want).all(near), "{got:?} {want:?}");
         }
     }
 
-    /// Nothing is tracked, nothing is kept.
+    /// Constants are split without autodiff.
     #[test]
     fn parts_of_constants() {
         let x = Tensor::<1>::from_data([1.0, 2.0, 3.0], &Device::flex());

@@ -1,4 +1,4 @@
-//! Multiplies rows with one of several matrices, by segment or by type (`segment_mm`, `gather_mm`).
+//! Multiplies every row by the matrix of its segment or type (`segment_mm`, `gather_mm`).
 
 pub(crate) mod operator;
 mod reference;
@@ -11,27 +11,27 @@ use crate::dense::precision::enter;
 use crate::error::OpsError;
 use crate::operator::{reference as plain, tensor};
 
-/// Rows of segment `k` times matrix `k`, `out[i] = a[i] · b[segment of i]`.
+/// Multiplies the rows of each segment by the matrix of the segment, `out[i] = a[i] · b[segment of i]`.
 ///
 /// # Shapes
 /// - `a`: `[N, d_input]`, `N` the rows of `segments`; `b`: `[segments, d_input, d_output]`
 /// - returns `[N, d_output]`
 ///
 /// # Semantics
-/// An empty segment has no rows, and its matrix gets the gradient 0. Infinities and NaN propagate as in
-/// a product of matrices. f16 and bf16 are summed in f32 and rounded once. Long segments are cut at fixed
-/// rows, so results are the same bits for any number of threads.
+/// The matrix of an empty segment gets gradient 0. Infinities and NaN propagate as in a product of matrices. f16 and
+/// bf16 are summed in f32 and rounded once. Long segments are divided at fixed rows, so results are the same bits for
+/// any number of threads.
 ///
 /// # Gradients
-/// For `a` and `b`; kept are `b` if `a` is tracked, and `a` if `b` is. `d b[k]` is a sum over the rows of
-/// segment `k` in their order. Second-order gradients are not implemented and panic.
+/// For `a` and `b`. Saved for backward: `b` if `a` is tracked, `a` if `b` is tracked. `d b[k]` is a sum over the rows of
+/// segment `k`, in order. Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_segment_mm`] returns.
 ///
 /// # Cost
-/// `2 · N · d_input · d_output` operations; every row is read and written once, every matrix is read once
-/// and laid out for registers, or given as it is to the `gemm` crate if it has more than 32 × 32 entries.
+/// `2 · N · d_input · d_output` operations. Every row is read and written once. Matrices of up to 32 × 32 entries are
+/// packed for registers, larger ones are multiplied by the `gemm` crate.
 ///
 /// # Source
 /// `segment_mm` of DGL.
@@ -53,8 +53,8 @@ pub fn segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Tensor<2> 
 /// [`segment_mm`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Rows that are not those of the segments, matrices whose number or height does not fit, rows of more than `u32::MAX`
-/// entries, element types or devices that differ, an element type without a kernel.
+/// A wrong number of rows, of matrices or of their rows; rows of more than `u32::MAX` entries; different element types
+/// or devices; an element type without a kernel.
 pub fn try_segment_mm(
     a: Tensor<2>,
     b: Tensor<3>,
@@ -65,10 +65,10 @@ pub fn try_segment_mm(
     Ok(tensor(plan, [a.into_dispatch(), b.into_dispatch()]))
 }
 
-/// Every row times the matrix of its type, `out[i] = a[i] · b[type of i]`.
+/// Multiplies every row by the matrix of its type, `out[i] = a[i] · b[type of i]`.
 ///
-/// The rows are sorted once, in [`TypeIndex`], which is kept over calls; no matrix is ever copied for a
-/// row. Otherwise as [`segment_mm`].
+/// Rows are sorted once, by [`TypeIndex`], which is reused between calls. Matrices are not gathered per row. Otherwise
+/// as [`segment_mm`].
 ///
 /// # Shapes
 /// - `a`: `[N, d_input]`, `N` the rows of `types`; `b`: `[types, d_input, d_output]`
@@ -101,8 +101,8 @@ pub fn try_gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Result<Te
     Ok(tensor(plan, [a.into_dispatch(), b.into_dispatch()]))
 }
 
-/// [`segment_mm`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
-/// f16 and bf16 are computed in f32.
+/// [`segment_mm`] in plain tensor operations, differentiated by Burn: the reference for tests of the kernels. f16 and
+/// bf16 are computed in f32.
 ///
 /// # Panics
 /// As [`segment_mm`].
@@ -112,8 +112,8 @@ pub fn segment_mm_reference(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> 
     plain(plan, [a.into_dispatch(), b.into_dispatch()])
 }
 
-/// [`gather_mm`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
-/// f16 and bf16 are computed in f32.
+/// [`gather_mm`] in plain tensor operations, differentiated by Burn: the reference for tests of the kernels. f16 and
+/// bf16 are computed in f32.
 ///
 /// # Panics
 /// As [`gather_mm`].
@@ -135,7 +135,7 @@ fn plan_types(a: &Tensor<2>, b: &Tensor<3>, types: &TypeIndex) -> Result<TypedPl
     Ok(TypedPlan::types(types, a.dims()[1], output)?)
 }
 
-/// Checks a call and returns the columns of the result.
+/// Validates a call and returns the feature size of the result.
 fn check(
     op: &'static str,
     a: &Tensor<2>,

@@ -11,7 +11,7 @@ use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, run_on};
 use crate::typed::reference;
 
-/// `a` times the matrices, or times their transposes.
+/// Multiplies rows by the matrices, or by their transposes.
 fn multiply<B: Host>(plan: &TypedPlan, inputs: Tensors<B>, transposed: bool) -> Tensors<B> {
     let [a, b] = inputs.take();
     let shape = if transposed { plan.a_shape() } else { plan.out_shape() };
@@ -23,7 +23,7 @@ fn multiply<B: Host>(plan: &TypedPlan, inputs: Tensors<B>, transposed: bool) -> 
     })
 }
 
-/// Every row of `a` times its matrix of `b`.
+/// Product of every row of `a` and its matrix of `b`.
 impl Operator for TypedPlan {
     const NAME: &'static str = "segment_mm";
 
@@ -46,7 +46,7 @@ impl Operator for TypedPlan {
         Gradient::reading([tracked[1], tracked[0]], false)
     }
     fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
-        // A tracked operand's gradient reads the other one, which was kept for it.
+        // The gradient of an operand reads the other one, which was saved for it.
         let BackwardCall { grad, inputs, wants, .. } = call;
         let mut kept = inputs.into_iter();
         let (a, b) = (kept.next().flatten(), kept.next().flatten());
@@ -58,12 +58,12 @@ impl Operator for TypedPlan {
     }
 }
 
-/// A gradient, from that of the result and the other operand.
+/// Gradient of one operand. Inputs: the gradient of the result, and the other operand.
 #[derive(Clone, Debug)]
 pub(crate) enum TypedGrad {
-    /// Of the rows, from the matrices.
+    /// Gradient of the rows, from the matrices.
     Rows(TypedPlan),
-    /// Of the matrices, from the rows.
+    /// Gradient of the matrices, from the rows.
     Matrices(TypedPlan),
 }
 

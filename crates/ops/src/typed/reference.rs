@@ -1,7 +1,7 @@
-//! Composes typed products of Burn primitives, one matrix at a time: the fallback of backends without kernels.
+//! Computes typed products in Burn primitives, one matrix at a time: the fallback of backends without kernels.
 //!
-//! Rows are brought into the order of their matrices and back, so that those of one matrix are a slice and every row of
-//! the result is written once: no sums by index, which some devices make one after the other.
+//! Rows are sorted by matrix and sorted back afterwards, so that the rows of a matrix are a slice and every result row is
+//! written once. Scatter-adds are avoided, since some devices run them sequentially.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
@@ -10,7 +10,7 @@ use burn_gnn_plan::TypedPlan;
 
 use crate::primitives::{index, narrow, reshape, widen, zeros};
 
-/// Rows in the order of their matrices.
+/// Sorts rows by matrix.
 fn sorted<B: Backend>(x: FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {
     match plan.order() {
         Some(order) => {
@@ -22,12 +22,12 @@ fn sorted<B: Backend>(x: FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {
 }
 
 /// The inverse of [`sorted`].
-fn back<B: Backend>(x: FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {
+fn unsorted<B: Backend>(x: FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {
     let Some(order) = plan.order() else { return x };
-    let mut place = vec![0; order.len()];
-    order.iter().enumerate().for_each(|(at, &row)| place[row as usize] = at as u32);
-    let place = index::<B>(&place, &x.device());
-    B::float_select(x, 0, place)
+    let mut inverse = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(at, &row)| inverse[row as usize] = at as u32);
+    let inverse = index::<B>(&inverse, &x.device());
+    B::float_select(x, 0, inverse)
 }
 
 /// The matrices that have rows.
@@ -35,7 +35,7 @@ fn matrices(plan: &TypedPlan) -> impl Iterator<Item = usize> + '_ {
     (0..plan.offsets().len()).filter(|&k| !plan.offsets().range(k).is_empty())
 }
 
-/// The rows of matrix `k` out of sorted ones.
+/// The rows of matrix `k` of a sorted tensor.
 fn part<B: Backend>(x: &FloatTensor<B>, k: usize, plan: &TypedPlan) -> FloatTensor<B> {
     let width = x.shape()[1];
     B::float_slice(x.clone(), &[Slice::from(plan.offsets().range(k)), Slice::from(0..width)])
@@ -63,7 +63,7 @@ pub(super) fn multiply<B: Backend>(
         )
     };
     let out = B::float_cat(matrices(plan).map(product).collect(), 0);
-    narrow::<B>(back::<B>(out, plan), dtype)
+    narrow::<B>(unsorted::<B>(out, plan), dtype)
 }
 
 pub(super) fn grad_b<B: Backend>(

@@ -13,20 +13,19 @@ use crate::view::GraphView;
 use crate::view::draw_key::DrawKey;
 use crate::view::seed_scope::next_stream;
 
-/// Dropout of a layer: the key of its masks, next to seed, step, original id and column, and Burn's training flag. The
-/// key is taken when the layer is made, as its initial weights are (see [`seeded`]), so that the masks of two layers
-/// differ and ranks agree on them.
+/// Dropout of a layer: a key that makes its masks differ from the masks of other layers, and Burn's training flag. The
+/// key is drawn at initialisation like initial weights (see [`seeded`](crate::seeded)), so that ranks have equal keys.
 ///
-/// It is a module, as Burn's `Dropout` is: a layer keeps it as a field, **without** `#[module(skip)]`, so that
-/// `freeze`, `freeze_group`, `valid` and `train` reach its flag. The key itself never changes, in clones and loaded
-/// records neither.
+/// Like Burn's `Dropout` it is a module: a layer has it as a field **without** `#[module(skip)]`, so that `freeze`,
+/// `freeze_group`, `valid` and `train` reach its flag. The key never changes, neither by cloning nor by loading a
+/// record.
 ///
-/// Entries are dropped by Burn's rule, where tensors are on an autodiff device and the flag is enabled:
+/// Entries are dropped by Burn's rule: if tensors are on an autodiff device and the flag is enabled.
 ///
 /// | module | dropout |
 /// | --- | --- |
 /// | made on an autodiff device | yes |
-/// | [`no_grad`](Module::no_grad), [`set_require_grad`](Module::set_require_grad) | yes: gradients alone stop |
+/// | [`no_grad`](Module::no_grad), [`set_require_grad`](Module::set_require_grad) | yes: these affect gradients only |
 /// | [`freeze`](Module::freeze), or in a frozen group | no |
 /// | [`valid`](Module::valid), or made on a plain device | no |
 ///
@@ -54,29 +53,28 @@ use crate::view::seed_scope::next_stream;
 pub struct DropoutKey {
     #[module(skip)]
     key: u64,
-    /// Whether the layer trains: disabled by `freeze` and `valid`, enabled again by `unfreeze` and `train`.
+    /// Training flag: disabled by `freeze` and `valid`, enabled by `unfreeze` and `train`.
     pub training: Param<Flag>,
 }
 
 impl DropoutKey {
-    /// The next key; `device` is asked where there is no scope.
+    /// Draws the next key, from the generator of `device` if there is no [`seeded`](crate::seeded) scope.
     pub fn new(device: &Device) -> Self {
         Self { key: Self::of(next_stream(device)), training: Param::from_bool(true) }
     }
 
-    /// The key of one of several places in a layer or model where entries are dropped; it has the flag of this one, as
-    /// it is now.
+    /// Derives the key of the `index`-th dropout of a layer or model. It copies the training flag.
     #[must_use]
-    pub fn at(&self, place: usize) -> Self {
-        let key = Self::of(Stream::new(self.key, "place", place as u64));
+    pub fn at(&self, index: usize) -> Self {
+        let key = Self::of(Stream::new(self.key, "place", index as u64));
         Self { key, training: self.training.clone() }
     }
 
-    /// Dropout of the features of the input nodes of a type, keyed by original ids; the identity on devices without
-    /// autodiff, in a module that does not [train](Self::training), and for probability 0.
+    /// Applies dropout to features of the input nodes of a type, keyed by original ids. It is the identity on devices
+    /// without autodiff, if the [training flag](Self::training) is disabled, and for probability 0.
     ///
     /// # Panics
-    /// There is no such type.
+    /// An unknown node type.
     #[track_caller]
     pub fn dropout(
         &self,
@@ -91,11 +89,11 @@ impl DropoutKey {
         }
     }
 
-    /// What [`dropout`](Self::dropout) does to `x`, for an operator that does it on the way; `None` where that is
-    /// nothing.
+    /// The dropout that [`dropout`](Self::dropout) applies to `x`, for an operator that applies it itself; `None` if no
+    /// entries are dropped.
     ///
     /// # Panics
-    /// There is no such type.
+    /// An unknown node type.
     #[track_caller]
     pub fn of_inputs(
         &self,
@@ -109,11 +107,11 @@ impl DropoutKey {
         Some(RowDropout { prob, stream, ids: view.original_ids(ntype) })
     }
 
-    /// As [`of_inputs`](Self::of_inputs), of the destinations that a layer computes: on a block the first of the input
+    /// As [`of_inputs`](Self::of_inputs), for the destinations that a layer computes. On a block they are the first input
     /// nodes.
     ///
     /// # Panics
-    /// There is no such type.
+    /// An unknown node type.
     #[track_caller]
     pub fn of_outputs(
         &self,
@@ -161,7 +159,7 @@ mod tests {
     use crate::view::seed_scope::seeded;
 
     #[test]
-    fn keys_differ_by_place() {
+    fn keys_differ_by_index() {
         let key = seeded(1, || DropoutKey::new(&Device::flex()));
         assert!(key.at(0).key != key.at(1).key && key.at(0).key != key.key);
         assert_eq!(key.key, seeded(1, || DropoutKey::new(&Device::flex())).key);

@@ -1,4 +1,4 @@
-//! Presents the edges of all types to heterogeneous layers.
+//! Defines `EdgeTypes`, the input of heterogeneous layers: the edges of all types with their weights and features.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::internal::OrPanic;
@@ -7,13 +7,14 @@ use burn_gnn_graph::{EdgeKey, GraphError};
 use crate::view::GraphView;
 use crate::view::edges::Edges;
 
-/// The edges of all types of a graph, block or partition, with weights and features of some: what layers of several
-/// relations take, and a view for models, which hands weights and features to each of their layers.
+/// The edges of all types of a graph, block or partition, with optional weights and features per type: the input of
+/// layers on several relations, and a view for models, whose layers read the weights and features from it.
 ///
-/// [`GraphView::edge_types`] gives them; where edges bring nothing, a view is taken as it is (`conv.forward(&g, x)`).
-/// A layer that does not read them panics and names itself and the edge type. As a view they go everywhere a graph
-/// goes: `model.forward(&edges, x)`, a `NodeTask` to train and evaluate, `infer`; `g.edge_types().with_weight(.., w)?`
-/// names the only edge type.
+/// [`GraphView::edge_types`] returns them. Without weights and features a view can be passed directly
+/// (`conv.forward(&g, x)`). A layer panics with its name and the edge type if it does not read weights or features that
+/// are set. `EdgeTypes` is a view, so it can be used like a graph: `model.forward(&edges, x)`, in a `NodeTask` for
+/// training and evaluation, in `infer`. In `g.edge_types().with_weight(.., w)?` the two dots stand for the only edge
+/// type.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -41,7 +42,7 @@ impl std::fmt::Debug for EdgeTypes<'_> {
 }
 
 impl<'a> EdgeTypes<'a> {
-    /// All edge types of `view`, with the weights and features that it brings ([`GraphView::edge_weight`]).
+    /// All edge types of `view`, with the weights and features of the view ([`GraphView::edge_weight`]).
     pub fn new(view: &'a dyn GraphView) -> Self {
         let etypes = 0..view.schema().etypes().len();
         Self {
@@ -51,10 +52,10 @@ impl<'a> EdgeTypes<'a> {
         }
     }
 
-    /// With one number per edge of a type, `[num_edges]` in the order of edge ids, by which layers multiply messages.
+    /// Sets edge weights of a type, `[num_edges]` in the order of edge ids, by which layers multiply messages.
     ///
     /// # Errors
-    /// Unknown type, or a relation name that several edge types share; not one entry per edge of the type.
+    /// An unknown edge type; a relation name that several edge types share; not one entry per edge of the type.
     pub fn with_weight(
         mut self,
         etype: impl EdgeKey,
@@ -66,7 +67,7 @@ impl<'a> EdgeTypes<'a> {
         Ok(self)
     }
 
-    /// With the float column `name` of every edge type that has one as weights, on a graph or partition.
+    /// Sets the float column `name` of a graph or partition as weights of every edge type that has this column.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -74,14 +75,14 @@ impl<'a> EdgeTypes<'a> {
     /// use burn_gnn_ops::GraphView;
     /// let mut g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
     /// g.edges_mut("_E")?.insert("weight", Tensor::<1>::from_data([0.5, 2.0], &Device::flex()))?;
-    /// assert!(g.edge_types().get("_E")?.weight().is_none()); // a column is data until it is named
+    /// assert!(g.edge_types().get("_E")?.weight().is_none()); // columns are not weights by default
     /// assert!(g.edge_types().with_weight_column("weight")?.get("_E")?.weight().is_some());
     /// assert!(g.edge_types().with_weight_column("w").unwrap_err().to_string().contains("`w`"));
     /// # Ok::<(), burn_gnn_graph::GraphError>(())
     /// ```
     ///
     /// # Errors
-    /// No edge type has such a column, or one has it with another type or shape.
+    /// No edge type has this column; a column of another kind or shape.
     pub fn with_weight_column(mut self, name: &str) -> Result<Self, GraphError> {
         let mut missing = None;
         let mut found = false;
@@ -106,7 +107,7 @@ impl<'a> EdgeTypes<'a> {
         }
     }
 
-    /// With features of the edges of a type, `[num_edges, d_edge]` in the order of edge ids.
+    /// Sets features of the edges of a type, `[num_edges, d_edge]` in the order of edge ids.
     ///
     /// # Errors
     /// As [`with_weight`](Self::with_weight).
@@ -121,7 +122,8 @@ impl<'a> EdgeTypes<'a> {
         Ok(self)
     }
 
-    /// Refuses other than one row per edge of a type. A layer that joins the edges of all types would count those of all.
+    /// Checks that there is one row per edge of a type. A layer that concatenates the edges of all types could check only
+    /// their total number.
     fn check_rows(
         &self,
         etype: usize,
@@ -174,7 +176,7 @@ impl<'a> EdgeTypes<'a> {
         &self.features
     }
 
-    /// With weights and features on the plain device, for a pass that tracks nothing.
+    /// Moves weights and features to the device without autodiff, for a pass without gradients.
     #[must_use]
     pub fn without_autodiff(mut self) -> Self {
         self.weights.iter_mut().for_each(|w| *w = w.take().map(Tensor::without_autodiff));
@@ -182,10 +184,10 @@ impl<'a> EdgeTypes<'a> {
         self
     }
 
-    /// For layers that read nothing of edges but their endpoints.
+    /// Checks that there are no weights and features, for layers that read neither.
     ///
     /// # Panics
-    /// There are weights or features; the message names `layer` and the edge type.
+    /// There are weights or features. The message contains `layer` and the edge type.
     #[track_caller]
     pub fn expect_bare(&self, layer: &str) {
         for (r, (w, f)) in self.weights.iter().zip(&self.features).enumerate() {
@@ -199,14 +201,14 @@ impl<'a> EdgeTypes<'a> {
     }
 }
 
-/// All edge types, with the weights and features that the view brings.
+/// All edge types, with the weights and features of the view.
 impl<'a, G: GraphView> From<&'a G> for EdgeTypes<'a> {
     fn from(view: &'a G) -> Self {
         Self::new(view)
     }
 }
 
-/// As of any view.
+/// As for a reference to a sized view.
 impl<'a> From<&'a dyn GraphView> for EdgeTypes<'a> {
     fn from(view: &'a dyn GraphView) -> Self {
         Self::new(view)

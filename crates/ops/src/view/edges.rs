@@ -1,4 +1,4 @@
-//! Presents the edges of one type to layers (`Edges`).
+//! Defines `Edges`, the input of layers on one relation: the edges of one type with their options.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,16 +11,17 @@ use crate::dense::epilogue::bias_activation;
 use crate::view::GraphView;
 use crate::view::dropout_key::DropoutKey;
 
-/// The edges of one type of a graph, block or partition, with what they bring to a layer: what
-/// `conv.forward(&edges, x)` takes.
+/// The edges of one type of a graph, block or partition with their options: the input of layers on one relation,
+/// `conv.forward(&edges, x)`.
 ///
-/// [`GraphView::edge_type`] gives them by name; a view of one edge type is taken as it is (`conv.forward(&g, x)`).
+/// [`GraphView::edge_type`] returns them by name. A view of a single edge type can be passed directly
+/// (`conv.forward(&g, x)`).
 ///
 /// | option | |
 /// | --- | --- |
-/// | [`with_weight`](Self::with_weight) | a number per edge that multiplies its message |
-/// | [`with_features`](Self::with_features) | a feature vector per edge |
-/// | [`then`](Self::then), [`then_dropout`](Self::then_dropout) | an activation and dropout of the result, in the layer's last pass |
+/// | [`with_weight`](Self::with_weight) | one number per edge, by which its message is multiplied |
+/// | [`with_features`](Self::with_features) | one feature vector per edge |
+/// | [`then`](Self::then), [`then_dropout`](Self::then_dropout) | activation and dropout of the result, in the layer's last pass |
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -60,11 +61,10 @@ impl std::fmt::Debug for Edges<'_> {
 }
 
 impl<'a> Edges<'a> {
-    /// The edges of a type of `view`, with the weights and features that the view brings
-    /// ([`GraphView::edge_weight`]).
+    /// The edges of a type of `view`, with the weights and features of the view ([`GraphView::edge_weight`]).
     ///
     /// # Errors
-    /// Unknown type, with those that there are; a relation name that several edge types share.
+    /// An unknown edge type; a relation name that several edge types share.
     pub fn new(view: &'a dyn GraphView, etype: impl EdgeKey) -> Result<Self, GraphError> {
         let etype = view.schema().etype(etype)?;
         Ok(Self {
@@ -77,25 +77,25 @@ impl<'a> Edges<'a> {
         })
     }
 
-    /// With one number per edge, `[num_edges]` in the order of edge ids, by which layers multiply messages.
+    /// Sets edge weights, `[num_edges]` in the order of edge ids, by which layers multiply messages.
     #[must_use]
     pub fn with_weight(self, weight: impl Into<Option<Tensor<1>>>) -> Self {
         Self { weight: weight.into(), ..self }
     }
 
-    /// With features of edges, `[num_edges, d_edge]` in the order of edge ids.
+    /// Sets edge features, `[num_edges, d_edge]` in the order of edge ids.
     #[must_use]
     pub fn with_features(self, features: impl Into<Option<Tensor<2>>>) -> Self {
         Self { features: features.into(), ..self }
     }
 
-    /// With an activation of the layer's result.
+    /// Sets the activation of the layer's result.
     #[must_use]
     pub fn then(self, activation: Activation) -> Self {
         Self { activation, ..self }
     }
 
-    /// With dropout of the result, behind the activation; `key` is that of the place in the model ([`DropoutKey`]).
+    /// Sets dropout of the layer's result after the activation. `key` is the [`DropoutKey`] of this layer in the model.
     #[must_use]
     pub fn then_dropout(self, key: &DropoutKey, prob: f64) -> Self {
         Self { dropout: Some((key.clone(), prob)), ..self }
@@ -121,15 +121,15 @@ impl<'a> Edges<'a> {
     pub fn relation(&self) -> &'a Relation {
         self.view.relation(self.etype)
     }
-    /// Edge weights, if there are any.
+    /// Edge weights, if they are set.
     pub fn weight(&self) -> Option<Tensor<1>> {
         self.weight.clone()
     }
-    /// Edge features, if there are any.
+    /// Edge features, if they are set.
     pub fn features(&self) -> Option<Tensor<2>> {
         self.features.clone()
     }
-    /// The activation that follows.
+    /// The activation of the layer's result.
     pub fn activation(&self) -> Activation {
         self.activation
     }
@@ -158,12 +158,11 @@ impl<'a> Edges<'a> {
         self.view.original_edge_ids(self.etype)
     }
 
-    /// Features of the sources that the relation indexes from those of the input nodes of the source type, by one
-    /// exchange ([`GraphView::src_rows`]).
+    /// Features of the source rows from input features of the source type, by one exchange ([`GraphView::src_rows`]).
     #[track_caller]
     pub fn src_rows(&self, call: &'static str, x: Tensor<2>) -> Tensor<2> {
         let s = self.endpoints().0;
-        // One exchange for all types: the others travel with no columns.
+        // The exchange takes all node types: the remaining types have no features.
         let mut rows: Vec<Tensor<2>> = (0..self.view.schema().ntypes().len())
             .map(|t| {
                 if t == s {
@@ -177,18 +176,18 @@ impl<'a> Edges<'a> {
         rows.swap_remove(s)
     }
 
-    /// Features of the destinations from those of the input nodes of their type ([`GraphView::dst_rows`]).
+    /// Features of the destination rows from input features of their type ([`GraphView::dst_rows`]).
     pub fn dst_rows(&self, x: Tensor<2>) -> Tensor<2> {
         self.view.dst_rows(self.endpoints().1, x)
     }
 
-    /// The dropout that was [asked for](Self::then_dropout) of a result; `None` where it does nothing.
+    /// The [dropout](Self::then_dropout) of result `y`; `None` if no entries are dropped.
     pub fn output_dropout(&self, y: &Tensor<2>) -> Option<RowDropout> {
         let (key, prob) = self.dropout.as_ref()?;
         key.of_outputs(self.view, self.endpoints().1, *prob, y)
     }
 
-    /// A result with the dropout that follows, where the activation was applied on the way.
+    /// Applies the dropout to a result `y` that includes the activation already.
     #[track_caller]
     pub fn drop(&self, y: Tensor<2>) -> Tensor<2> {
         match self.output_dropout(&y) {
@@ -197,7 +196,7 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// A result with a bias, the activation and the dropout that follow, in one pass.
+    /// Applies a bias, the activation and the dropout to a result `y`, in one pass.
     #[track_caller]
     pub fn finish(&self, y: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<2> {
         let dropout = self.output_dropout(&y);
@@ -209,8 +208,8 @@ impl<'a> Edges<'a> {
 }
 
 impl DropoutKey {
-    /// Dropout of numbers on edges (weights, attention), keyed by original edge ids; `None` where that is nothing. `x`
-    /// tells whether gradients are tracked.
+    /// Dropout of values on edges (weights, attention), keyed by original edge ids; `None` if no entries are dropped. `x`
+    /// is a tensor of the pass, whose device decides about dropout.
     pub fn of_edges<const D: usize>(
         &self,
         edges: &Edges<'_>,
@@ -222,7 +221,7 @@ impl DropoutKey {
     }
 }
 
-/// Only edge type of a view; the message of a panic names all others.
+/// The single edge type of a view. The panic message lists the edge types otherwise.
 #[track_caller]
 fn only(view: &dyn GraphView) -> Edges<'_> {
     Edges::new(view, ..).unwrap_or_else(|e| {
@@ -233,7 +232,7 @@ fn only(view: &dyn GraphView) -> Edges<'_> {
 /// The edges of a view of one edge type.
 ///
 /// # Panics
-/// Views of several edge types, of which [`GraphView::edge_type`] gives one by name.
+/// The view has several edge types. [`GraphView::edge_type`] selects one by name.
 impl<'a, G: GraphView> From<&'a G> for Edges<'a> {
     #[track_caller]
     fn from(view: &'a G) -> Self {
@@ -241,7 +240,7 @@ impl<'a, G: GraphView> From<&'a G> for Edges<'a> {
     }
 }
 
-/// As of any view.
+/// As for a reference to a sized view.
 impl<'a> From<&'a dyn GraphView> for Edges<'a> {
     #[track_caller]
     fn from(view: &'a dyn GraphView) -> Self {

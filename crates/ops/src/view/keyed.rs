@@ -11,7 +11,7 @@ use crate::view::GraphView;
 use crate::view::draw_key::DrawKey;
 use crate::view::edge_types::EdgeTypes;
 
-/// A view whose draws have another key: what [`GraphView::at_step`] and [`GraphView::without_dropout`] return.
+/// A view with another draw key; returned by [`GraphView::at_step`] and [`GraphView::without_dropout`].
 #[derive(Debug)]
 pub struct Keyed<'a, G: ?Sized> {
     view: &'a G,
@@ -19,13 +19,13 @@ pub struct Keyed<'a, G: ?Sized> {
 }
 
 impl<'a, G: GraphView + ?Sized> Keyed<'a, G> {
-    /// `view` with draws keyed by `key`.
+    /// `view` with the draw key `key`.
     pub fn new(view: &'a G, key: DrawKey) -> Self {
         Self { view, key }
     }
 }
 
-/// Every method of a view but its key and what its edges bring, answered by another view.
+/// Forwards all methods of a view except the draw key, edge weights and edge features to another view.
 macro_rules! as_view {
     ($self:ident => $view:expr) => {
         fn schema(&$self) -> &Schema {
@@ -101,7 +101,7 @@ macro_rules! as_view {
     };
 }
 
-/// What edges bring, answered by another view.
+/// Forwards edge weights and edge features to another view.
 macro_rules! edges_of_view {
     ($self:ident => $view:expr) => {
         #[track_caller]
@@ -133,7 +133,7 @@ impl<G: GraphView + ?Sized> GraphView for &G {
     }
 }
 
-/// A view with weights and features of edges, which it brings to every layer of a model.
+/// A view whose edge weights and features are passed to every layer of a model.
 impl GraphView for EdgeTypes<'_> {
     as_view!(self => self.view());
 

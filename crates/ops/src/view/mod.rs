@@ -1,4 +1,4 @@
-//! Defines `GraphView`, the graph, block or partition that a layer runs on.
+//! Defines `GraphView`, the interface between layers and graphs, blocks and partitions.
 
 pub(crate) mod draw_key;
 pub(crate) mod dropout_key;
@@ -21,23 +21,24 @@ use crate::view::edge_types::EdgeTypes;
 use crate::view::edges::Edges;
 use crate::view::keyed::Keyed;
 
-/// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
+/// The interface between layers and the graph that they run on: a whole [`Graph`], a sampled block, or a partition with
+/// its halo.
 ///
 /// The book: [custom operators](https://github.com/burn-gnn/burn-gnn/blob/main/docs/custom-operators.md).
 ///
-/// Node and edge types are numbers of the [`Schema`]. Input features of a node type are those that the caller
-/// holds (all nodes of a graph, the sources of a block, the inner nodes of a partition); source rows are
-/// what relations index, destination rows what the layer computes.
+/// Node and edge types are numbers of the [`Schema`]. Three kinds of rows are distinguished: input rows are the features
+/// that the caller has (all nodes of a graph, the sources of a block, the inner nodes of a partition), source rows are
+/// indexed by relations, and destination rows are computed by the layer.
 ///
 /// # Degrees
-/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are those of the whole graph, whatever part
-/// of it the view holds and however it was made, so that a layer that normalises by them computes on a part what it
-/// computes on the graph. Where seeds have times, the whole graph is what the seed sees: see [`Block`](Block#degrees).
-/// The messages that a destination receives in the view are the in-degree of [`relation`](Self::relation), by which a
-/// mean divides; on a sampled block these are fewer.
+/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are degrees in the whole graph, so that a
+/// layer that normalises by them computes the same on a part as on the graph. Where seeds have times, they count edges
+/// before the time of the seed: see [`Block`](Block#degrees). The number of messages of a destination is its in-degree in
+/// [`relation`](Self::relation), by which a mean divides. It is smaller on a sampled block.
 ///
-/// A layer must run the same calls on every rank: it may skip a relation by [`total_edges`](Self::total_edges)
-/// only, never by what this view alone holds, and it calls [`src_rows`](Self::src_rows) once for all node types.
+/// # Ranks
+/// A layer must make the same calls on every rank. It may skip a relation only by [`total_edges`](Self::total_edges),
+/// which is equal on all ranks, and it calls [`src_rows`](Self::src_rows) once for all node types.
 pub trait GraphView: Send + Sync {
     /// Node types and edge types.
     fn schema(&self) -> &Schema;
@@ -58,19 +59,18 @@ pub trait GraphView: Send + Sync {
     /// Edges of a type in the whole graph, the same on every rank.
     fn total_edges(&self, etype: usize) -> u64;
 
-    /// Source features of every node type from input features `x[ntype]` (`[num_input, d]`, `d` may differ by
-    /// type): the identity on a graph or block, the halo exchange on a partition, where gradients of
-    /// halo rows are sent back to the owner rank. `call` names the exchange; ranks compare it.
+    /// Source features of every node type from input features `x[ntype]`, `[num_input, d]`, where `d` may differ by type.
+    /// It is the identity on a graph or block. On a partition it is the halo exchange, whose backward sends gradients of
+    /// halo rows back to the owner rank. `call` is the name of the exchange, which ranks compare.
     fn src_rows(&self, call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>>;
 
-    /// Destination features of a node type from its input features; the identity except on a block, where
-    /// destinations are the first sources.
+    /// Destination features of a node type from its input features: the first rows on a block, otherwise the identity.
     fn dst_rows(&self, _ntype: usize, x: Tensor<2>) -> Tensor<2> {
         x
     }
 
-    /// `x` itself and its [destination rows](Self::dst_rows), for a layer that reads both: on a block their gradients
-    /// are accumulated in one tensor instead of two that are added.
+    /// `x` and its [destination rows](Self::dst_rows), for a layer that reads both. On a block their gradients are
+    /// accumulated in one tensor.
     fn with_dst_rows(&self, ntype: usize, x: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
         (x.clone(), self.dst_rows(ntype, x))
     }
@@ -78,28 +78,25 @@ pub trait GraphView: Send + Sync {
     /// In-degree of each destination row in the whole graph; see [Degrees](Self#degrees).
     fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
 
-    /// In-degree in the whole graph of each input node of an edge type on one node type, for a layer that scales
-    /// features by them before they travel; `None` for other edge types, and where the view does not know them (a
-    /// block put together from parts of which in-degrees of destinations alone are known). See
-    /// [Degrees](Self#degrees).
+    /// In-degree in the whole graph of each input node of an edge type that joins nodes of one type, for a layer that
+    /// scales features before the halo exchange. `None` for other edge types, and for a block that has in-degrees of
+    /// destinations only. See [Degrees](Self#degrees).
     fn input_in_degrees(&self, etype: usize) -> Option<Cow<'_, [u32]>> {
         let (s, d) = self.schema().endpoints(etype);
         let degrees = self.in_degrees(etype);
-        // On a graph and on a partition all input rows are computed.
+        // On a graph and on a partition all input rows are destinations.
         let inputs = self.original_ids(s).map_or(degrees.len(), |ids| ids.len());
         (s == d && inputs == degrees.len()).then_some(degrees)
     }
 
-    /// Out-degree of each source row in the whole graph (a halo source's true degree, not the local count); see
-    /// [Degrees](Self#degrees).
+    /// Out-degree of each source row in the whole graph, also of halo rows; see [Degrees](Self#degrees).
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
 
     /// The factors `max(degree, 1)^power` of the nodes of an edge type, for
     /// [`AggregateOptions`](crate::AggregateOptions).
     ///
-    /// They are kept beside the edges of [`relation`](Self::relation) and shared by all calls, as are their copies on
-    /// devices; a call counts degrees and compares them with those that were kept, so a relation may be seen through
-    /// several views.
+    /// The factors and their copies on devices are cached with the edges of [`relation`](Self::relation). Each call counts
+    /// degrees and compares them with the cached ones, since several views with different degrees may share a relation.
     fn degree_scale(&self, etype: usize, of: DegreesOf, power: f64) -> DegreeScale {
         let relation = self.relation(etype);
         let degrees = match of {
@@ -118,44 +115,42 @@ pub trait GraphView: Send + Sync {
         }
     }
 
-    /// Original type-wise id of each input row; `None` where row and id are the same number. Every
-    /// random draw about a node is keyed by it.
+    /// Original type-wise id of each input row, which keys random draws for the node; `None` if ids equal row numbers.
     fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>>;
 
-    /// Original type-wise id of each edge of a relation; `None` where edge id and original id are the same
-    /// number. Every random draw about an edge is keyed by it.
+    /// Original type-wise id of each edge of a relation, which keys random draws for the edge; `None` if original ids
+    /// equal edge ids.
     fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>>;
 
-    /// Columns of the input nodes of a type (features, labels, masks), where the view holds some: a graph and a
-    /// partition do.
+    /// Columns of the input nodes of a type (features, labels, masks). Graphs and partitions have columns, blocks do not.
     fn node_columns(&self, _ntype: usize) -> Option<&Frame> {
         None
     }
 
-    /// Columns of the edges of a type, where the view holds some: a graph and a partition do.
+    /// Columns of the edges of a type. Graphs and partitions have columns, blocks do not.
     fn edge_columns(&self, _etype: usize) -> Option<&Frame> {
         None
     }
 
-    /// Weights that the edges of a type bring to layers and models, `[num_edges]` in the order of edge ids. None by
-    /// default, whatever columns there are: [`EdgeTypes`], a view of its own, adds them to any view.
+    /// Edge weights of a type for layers and models, `[num_edges]` in the order of edge ids. `None` by default: columns
+    /// are not used as weights. [`EdgeTypes`] is a view that adds weights to any view.
     fn edge_weight(&self, _etype: usize) -> Option<Tensor<1>> {
         None
     }
 
-    /// Features that the edges of a type bring to layers and models, `[num_edges, d_edge]`; otherwise as
+    /// Edge features of a type for layers and models, `[num_edges, d_edge]`; otherwise as
     /// [`edge_weight`](Self::edge_weight).
     fn edge_features(&self, _etype: usize) -> Option<Tensor<2>> {
         None
     }
 
-    /// The graph under this view, where the view is the whole of it: not of blocks and partitions.
+    /// The graph, if the view contains all of it; `None` for blocks and partitions.
     fn whole_graph(&self) -> Option<&Graph> {
         None
     }
 
-    /// What dropout is keyed by in a pass over this view: a block has the (seed, step) of its sample, a graph or a
-    /// partition none ([`DrawKey::Fresh`]) until [`at_step`](Self::at_step) gives one.
+    /// Key of dropout masks in a pass over this view. A block has the (seed, step) of its sample; a graph or a partition
+    /// has [`DrawKey::Fresh`] unless [`at_step`](Self::at_step) sets a key.
     fn draw_key(&self) -> DrawKey {
         DrawKey::Fresh
     }
@@ -163,7 +158,7 @@ pub trait GraphView: Send + Sync {
     /// The edges of one type, for layers on one relation; see [`Edges`].
     ///
     /// # Errors
-    /// Unknown type, with those that there are; a relation name that several edge types share.
+    /// An unknown edge type; a relation name that several edge types share.
     fn edge_type(&self, etype: impl EdgeKey) -> Result<Edges<'_>, GraphError>
     where
         Self: Sized,
@@ -171,7 +166,7 @@ pub trait GraphView: Send + Sync {
         Edges::new(self, etype)
     }
 
-    /// The edges of all types, for layers on several relations, and a view with edge weights or features for models; see
+    /// The edges of all types, for layers on several relations and for models with edge weights or features; see
     /// [`EdgeTypes`].
     fn edge_types(&self) -> EdgeTypes<'_>
     where
@@ -180,8 +175,8 @@ pub trait GraphView: Send + Sync {
         EdgeTypes::new(self)
     }
 
-    /// This view with draws keyed by (seed, step): dropout is the same again for the same step, on a graph, its
-    /// partitions and blocks.
+    /// This view with dropout masks keyed by (seed, step): equal steps have equal masks, on a graph, its partitions and
+    /// blocks.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -198,7 +193,7 @@ pub trait GraphView: Send + Sync {
         Keyed::new(self, DrawKey::Step { seed, step })
     }
 
-    /// This view with nothing dropped, for a pass without dropout on an autodiff device (gradients of a trained model).
+    /// This view without dropout, for gradients of a trained model on an autodiff device.
     fn without_dropout(&self) -> Keyed<'_, Self>
     where
         Self: Sized,
@@ -317,7 +312,7 @@ impl GraphView for Block {
 mod tests {
     use super::*;
 
-    /// A graph whose degrees are others than those of its edges.
+    /// A graph that reports other degrees than its edges have.
     struct Doubled(Graph);
 
     impl GraphView for Doubled {
@@ -357,11 +352,11 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_made_once_for_a_relation() {
+    fn scales_are_cached_with_a_relation() {
         let g = Graph::homogeneous(3, vec![0, 1, 2, 0], vec![1, 1, 0, 2]).unwrap();
         for of in [DegreesOf::Sources, DegreesOf::Destinations, DegreesOf::Messages] {
             let first = g.degree_scale(0, of, -0.5);
-            assert!(g.clone().degree_scale(0, of, -0.5).is_same(&first), "{of:?} are made anew");
+            assert!(g.clone().degree_scale(0, of, -0.5).is_same(&first), "{of:?} are not cached");
             assert!(!g.degree_scale(0, of, -1.0).is_same(&first), "another power");
             let want = if of == DegreesOf::Sources { [2, 1, 1] } else { [1, 2, 1] };
             assert_eq!(first.degrees(), want);
@@ -376,7 +371,7 @@ mod tests {
         assert_eq!(g.degree_scale(0, DegreesOf::Sources, -0.5).degrees(), [2, 1, 1]);
     }
 
-    /// Factors count as memory of the graph; where they are freed they are made again, the same.
+    /// Factors count as memory of the graph. After they are freed, they are recomputed with the same bits.
     #[test]
     fn scales_are_counted_and_freed() {
         let n = 1000;

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use burn::tensor::{DType, Device, Distribution, Tensor};
 use burn_gnn_graph::Stream;
 
-/// The seed of a scope and how many streams were taken from it.
+/// The seed of a scope and the number of streams taken from it.
 #[derive(Clone, Copy)]
 struct Scope {
     seed: u64,
@@ -16,30 +16,32 @@ thread_local! {
     static SCOPE: Cell<Option<Scope>> = const { Cell::new(None) };
 }
 
-/// Runs `init` with a seed for all that layers draw when they are made: initial weights, rows of embeddings, keys of
-/// dropout masks. Draw `i` of the scope is a function of (`seed`, `i`), so two layers made in it differ, and a model
-/// made in it is the same for the same seed, on every rank, thread and device.
+/// Runs `init` with a seed for the initialisation of layers: initial weights, rows of embeddings, keys of dropout masks.
+/// Draw `i` of the scope is a function of (`seed`, `i`), so layers in one scope differ, and a model is the same for the
+/// same seed on every rank, thread and device.
 ///
-/// Without a scope every draw is seeded by the generator of the device, as Burn's own layers are: `device.seed(seed)`
-/// makes it repeatable in a single-threaded program. Ranks that do not share that generator, or that are threads of one
-/// process, then have different weights and dropout keys: make a model for ranks in a scope. To pick no seed, let rank
-/// 0 draw one for all: `seeded(broadcast_seed(&*comm)?, || config.init(&device))` with `broadcast_seed` of
+/// Without a scope every draw is seeded by the generator of the device, as in Burn's layers: `device.seed(seed)` makes it
+/// repeatable in a single-threaded program. Ranks with separate generators, and ranks that are threads of one process,
+/// then have different weights and dropout keys, so initialise a model for ranks in a scope. If you have no seed, rank 0
+/// can draw one for all: `seeded(broadcast_seed(&*comm)?, || config.init(&device))` with `broadcast_seed` of
 /// `burn-gnn-dist`, whose `check_replicas` compares the parameters of ranks.
 ///
-/// The scope holds for layers of this library (and for custom layers that draw by [`next_stream`]) on the thread that
-/// calls `seeded`; threads that `init` starts are outside of it. Scopes nest: an inner scope has its own counter, and
-/// the outer one continues after it. It also ends when `init` panics.
+/// The scope applies to layers of this library (and to custom layers that call [`next_stream`]) on the thread that calls
+/// `seeded`; threads that `init` starts are outside of it. Scopes nest: an inner scope has its own counter, and the
+/// outer one continues after it. A scope also ends when `init` panics.
 ///
 /// # Layers of Burn
-/// Burn's own layers, such as `Linear`, draw from the generator of their backend, which the process shares. `seeded`
-/// seeds those of the CPU backends when it begins, as `device.seed(seed)` does, and does not put back what they were:
-/// draws after it are a function of `seed` too. On a GPU call `device.seed(seed)` as well. Burn draws a parameter when
-/// it is first used. A program that uses one model before it makes the next repeats its bits; where several models are
-/// made first, draw each inside of its scope: `seeded(0, || { let m = Net::new(&device); m.valid(); m })`. On ranks,
-/// which are threads with one generator, send models with layers of Burn by `broadcast_module` of `burn-gnn-dist`.
+/// Burn's own layers, such as `Linear`, draw from the generator of their backend, which is shared by the process.
+/// `seeded` seeds the generators of the CPU backends when it begins, as `device.seed(seed)` does, and does not restore
+/// their state: draws after the scope are functions of `seed` too. On a GPU call `device.seed(seed)` in addition.
+///
+/// Burn draws a parameter when it is first used. Results are repeatable if every model is used before the next one is
+/// created. To create several models first, use each in its scope:
+/// `seeded(0, || { let m = Net::new(&device); m.valid(); m })`. On ranks that are threads with one generator, send models
+/// with layers of Burn by `broadcast_module` of `burn-gnn-dist`.
 ///
 /// # Cost
-/// Nothing per draw; without a scope every draw reads three numbers from the device.
+/// Draws in a scope are free. Without a scope every draw reads three numbers from the device.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -69,8 +71,8 @@ pub fn seeded<T>(seed: u64, init: impl FnOnce() -> T) -> T {
     init()
 }
 
-/// Seeds the generators that layers of Burn draw from on the CPU. Those of GPUs are not reached without starting them.
-#[allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
+/// Seeds the generators of the CPU backends, from which Burn's layers draw. Seeding a GPU would initialise it.
+#[allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend
 fn seed_backends(_seed: u64) {
     #[cfg(feature = "flex")]
     Device::flex().seed(_seed);
@@ -78,8 +80,8 @@ fn seed_backends(_seed: u64) {
     Device::ndarray().seed(_seed);
 }
 
-/// The stream of the next initial values: of the innermost [`seeded`] scope, or with a seed from the generator of
-/// `device`. Custom layers take one for each parameter.
+/// Returns the random stream of the next initial values: from the innermost [`seeded`] scope, or with a seed from the
+/// generator of `device`. Custom layers call it once per parameter.
 ///
 /// ```
 /// use burn::module::Param;
@@ -98,9 +100,9 @@ pub fn next_stream(device: &Device) -> Stream {
     Stream::new(scope.seed, "layer", scope.taken)
 }
 
-/// A seed from the generator of the device.
+/// Draws a seed from the generator of the device.
 fn drawn(device: &Device) -> u64 {
-    // Uniform f32 have 24 random bits, and every backend draws them.
+    // Every backend draws uniform f32, which have 24 random bits.
     let bits = Tensor::<1>::random(
         [3],
         Distribution::Default,
@@ -125,7 +127,7 @@ mod tests {
         assert!(
             straight[0] != straight[1] && straight[1] != straight[2] && straight[0] != straight[2]
         );
-        // The outer scope goes on where it was, after a result and after a panic.
+        // The outer scope continues after an inner scope returns or panics.
         let nested = seeded(5, || {
             let first = next();
             assert_eq!(seeded(5, next), first);
@@ -138,7 +140,7 @@ mod tests {
         assert!(SCOPE.get().is_none());
     }
 
-    /// Not only streams: what layers of Burn draw.
+    /// Draws of Burn's layers are seeded too.
     #[test]
     fn generators_of_the_cpu_are_seeded() {
         let draw = |seed| {
@@ -146,13 +148,13 @@ mod tests {
                 Tensor::<1>::random([4], Distribution::Default, &Device::flex()).into_data()
             })
         };
-        // Other tests of this process draw from the generator too: of some tries one is undisturbed.
+        // Other tests of this process draw from the same generator, so one of several tries must succeed.
         assert!((0..100).any(|_| draw(1) == draw(1)));
         assert_ne!(draw(1), draw(2));
     }
 
     #[test]
-    fn threads_have_scopes_of_their_own() {
+    fn scopes_are_local_to_threads() {
         let draws = |seed| {
             std::thread::scope(|s| {
                 [(); 4]

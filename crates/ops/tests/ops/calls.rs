@@ -1,4 +1,4 @@
-//! A call of GSpMM or GSDDMM: an operator of two operands, which any broadcasting joins.
+//! Calls of GSpMM and GSDDMM with any broadcasting, and the checks that their tests share.
 
 use std::fmt::Debug;
 
@@ -12,9 +12,9 @@ use burn_gnn_testutil::{
     assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences,
 };
 
-/// What is done with two operands.
+/// An operator on two operands.
 pub(crate) trait Operation: Copy + Debug + Sync {
-    /// Rows of `lhs` and `rhs`.
+    /// Numbers of rows of `lhs` and `rhs`.
     fn rows(self, relation: &Relation) -> [usize; 2];
     /// Whether `lhs` and `rhs` are read.
     fn uses(self) -> [bool; 2];
@@ -86,7 +86,7 @@ impl Operation for Gsddmm {
     }
 }
 
-/// One call to compare: operands, element type.
+/// One call: operator, operands, element type.
 #[derive(Clone, Debug)]
 pub(crate) struct Call<P> {
     pub(crate) relation: Relation,
@@ -99,12 +99,12 @@ pub(crate) struct Call<P> {
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     Kernel,
-    /// The kernel without its gradients.
+    /// Runs the kernel without gradients.
     Forward,
     Reference,
 }
 
-/// Result and gradients, in f64.
+/// Result and gradients, as f64.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) out: Vec<f64>,
@@ -122,7 +122,7 @@ impl Outcome {
 }
 
 impl<P: Operation> Call<P> {
-    /// `lhs` and `rhs` are feature shapes, without the first axis.
+    /// `lhs` and `rhs` are feature shapes (all axes but the first).
     pub(crate) fn new(
         relation: &Relation,
         operation: P,
@@ -142,7 +142,7 @@ impl<P: Operation> Call<P> {
         self.by_rank(device, Mode::Kernel)
     }
 
-    /// The weighted sum of the result that gradients are taken of.
+    /// The loss: a weighted sum of the result.
     fn loss(&self, device: &Device) -> f64 {
         let out = self.by_rank(device, Mode::Forward).out;
         let cotangent = numbers(99, out.len());
@@ -184,11 +184,11 @@ impl<P: Operation> Call<P> {
         let cotangent = TensorData::new(numbers(99, out.shape().num_elements()), out.shape());
         let mut loss = (out.clone() * Tensor::from_data(cotangent, (&device, self.dtype))).sum();
         if reference {
-            // The reference of a relation without edges, and a copy's other operand, are not in the graph.
+            // The reference on a relation without edges, and the ignored operand of a copy, are not in the autodiff graph.
             loss = loss + (lhs.clone() * 0.0).sum() + (rhs.clone() * 0.0).sum();
         }
         let grads = loss.backward();
-        // A kernel gives every operand that it uses a gradient, if only zeros.
+        // A kernel computes a gradient for every operand that it reads.
         let zeros = |data: &TensorData, used| {
             if used { panic!("no gradient") } else { vec![0.0; data.num_elements()] }
         };
@@ -200,7 +200,7 @@ impl<P: Operation> Call<P> {
         }
     }
 
-    /// Kernel and reference agree; sums of up to a few hundred terms in f64, in another order.
+    /// Compares kernel and reference. Sums of up to a few hundred terms in f64 run in different orders.
     #[track_caller]
     pub(crate) fn agree(&self, what: &str) {
         for (backend, device) in devices() {
@@ -210,7 +210,7 @@ impl<P: Operation> Call<P> {
         }
     }
 
-    /// Central differences of the loss in every entry of one operand.
+    /// Central differences of the loss for every entry of one operand.
     fn differences(&self, device: &Device, side: fn(&mut Self) -> &mut TensorData) -> Vec<f64> {
         central_differences(side(&mut self.clone()).num_elements(), 1e-5, |i, by| {
             let mut call = self.clone();
@@ -219,7 +219,7 @@ impl<P: Operation> Call<P> {
         })
     }
 
-    /// Gradients are finite differences, and not zeros.
+    /// Compares gradients with finite differences, and checks that they are not zeros only.
     #[track_caller]
     pub(crate) fn check_gradients(&self, what: &str) {
         for (backend, device) in devices() {
@@ -238,7 +238,7 @@ impl<P: Operation> Call<P> {
         }
     }
 
-    /// The bits of f32 do not depend on the number of threads.
+    /// Checks that results in f32 have the same bits for any number of threads.
     #[track_caller]
     pub(crate) fn check_threads(&self, what: &str) {
         let call = Self { dtype: DType::F32, ..self.clone() };
@@ -253,7 +253,7 @@ impl<P: Operation> Call<P> {
         }
     }
 
-    /// In 16-bit types, results are those of f32, rounded once.
+    /// Checks that results in 16-bit types are results in f32, rounded once.
     #[track_caller]
     pub(crate) fn check_halves(&self, what: &str) {
         let device = Device::flex();

@@ -1,6 +1,7 @@
-//! Every operator on a GPU backend of Burn, which share all their code: the CPU's values and gradients, the same bits in
-//! every run. CUDA where it is compiled in and finds a GPU, else wgpu, for which software Vulkan is enough; without any
-//! adapter the tests are skipped.
+//! Every operator on a GPU backend: values and gradients equal those of the CPU, and two runs have the same bits.
+//!
+//! The tests run on CUDA if it is compiled in and finds a GPU, otherwise on wgpu, which software Vulkan supports. GPU
+//! backends share all code of this crate, so one of them is enough. Without an adapter the tests are skipped.
 
 use burn::tensor::{DType, Device, DeviceType, Tensor};
 use burn_gnn_ops::*;
@@ -13,7 +14,7 @@ use crate::calls::{Call, Gspmm};
 use crate::families::{self, Family, Typed};
 use burn_gnn_testutil::{assert_close, graphs};
 
-/// Relative to 1 + |expected|: sums of up to a hundred terms in f32 in another order, `exp` of another library.
+/// Tolerance relative to 1 + |expected|, for sums of up to a hundred terms in f32 in another order and another `exp`.
 const TOLERANCE: f64 = 2e-5;
 
 pub(crate) fn device() -> Option<Device> {
@@ -29,7 +30,7 @@ pub(crate) fn device() -> Option<Device> {
     None
 }
 
-/// Whether products of f32 with weights, which are Burn's, are taken by NVIDIA's tensor cores in TF32.
+/// Whether Burn computes products of f32 with weights on NVIDIA's tensor cores in TF32.
 fn by_tensor_cores(family: &Family) -> bool {
     #[cfg(feature = "cuda")]
     let cuda = !Device::enumerate(DeviceType::Cuda).is_empty();
@@ -38,9 +39,9 @@ fn by_tensor_cores(family: &Family) -> bool {
     cuda && ["matmul", "relational"].iter().any(|name| family.name.starts_with(name))
 }
 
-/// How far sums of products in TF32 may be off: a factor of 11 bits by 2^-10 of it, whether it was rounded or cut, and a
-/// term has two products of two factors at most. The family is linear in each operand, so its result for absolute
-/// values is the sum of the sizes of the terms.
+/// Error bound of sums of products in TF32. A factor has 11 bits and a relative error of 2^-10, whether it is rounded or
+/// truncated, and a term has at most two products of two factors. The family is linear in each operand, so its result for
+/// absolute values is the sum of the magnitudes of the terms.
 fn tf32_error(family: &Family, g: &Typed, values: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let sizes: Vec<Vec<f64>> =
         values.iter().map(|values| values.iter().map(|x| x.abs()).collect()).collect();
@@ -49,7 +50,7 @@ fn tf32_error(family: &Family, g: &Typed, values: &[Vec<f64>]) -> Vec<Vec<f64>> 
     sums
 }
 
-/// Values and gradients of one operator on both devices.
+/// Compares values and gradients of one operator on both devices.
 fn agree(what: &str, family: &Family, g: &Typed, device: &Device, seed: u64) {
     let values = family.values(g, seed);
     let [want, got] =
@@ -64,7 +65,7 @@ fn agree(what: &str, family: &Family, g: &Typed, device: &Device, seed: u64) {
         }
     }
     if family.selects {
-        // One of the messages, each of which is the result of one rounding.
+        // Results are messages, each of which is rounded once.
         assert_eq!(got.last(), want.last(), "{what}: selected values");
     }
 }
@@ -72,7 +73,7 @@ fn agree(what: &str, family: &Family, g: &Typed, device: &Device, seed: u64) {
 #[test]
 fn named_graphs() {
     let Some(device) = device() else { return };
-    // Families are put together of edges; graphs without any are those of the next test.
+    // Graphs without edges are in the next test.
     for (name, relation) in graphs::named().into_iter().filter(|(_, r)| r.num_edges() > 0) {
         let g = Typed::new(&relation);
         for family in families::all(3) {
@@ -81,7 +82,7 @@ fn named_graphs() {
     }
 }
 
-/// Nothing to read, nothing to write: no buffer of no bytes is made, no empty grid launched.
+/// Empty operands and results: no empty buffer is allocated, no empty grid is launched.
 #[test]
 fn graphs_without_edges() {
     let Some(device) = device() else { return };
@@ -121,7 +122,7 @@ fn graphs_without_edges() {
     }
 }
 
-/// Rows wider than a vector, degrees that are skewed.
+/// Rows wider than a vector, skewed degrees.
 #[test]
 fn wide_rows() {
     let Some(device) = device() else { return };
@@ -136,8 +137,8 @@ fn wide_rows() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
 
-    /// With edges: debug builds of Burn 0.22.1 overflow in element-wise operations, which the tests make, on GPU tensors
-    /// without entries. The operators on graphs without edges are above.
+    /// Graphs with edges only: in debug builds of Burn 0.22.1 the element-wise operations of this test overflow on GPU
+    /// tensors without entries. Graphs without edges are tested above.
     #[test]
     fn any_graph_is_as_on_the_cpu(relation in graphs::any_relation(1..40), seed in 0u64..1000) {
         if let Some(device) = device() {
@@ -149,7 +150,7 @@ proptest! {
     }
 }
 
-/// Rows by id, of which a table keeps the others.
+/// Rows by id; the remaining rows of the table are kept.
 #[test]
 fn steps_of_adam() {
     let Some(device) = device() else { return };
@@ -165,7 +166,7 @@ fn steps_of_adam() {
     crate::operators::adam::some_rows(&device, DType::F32);
 }
 
-/// No sum depends on the order of threads.
+/// Sums do not depend on the order of threads.
 #[test]
 fn two_runs_are_the_same_bits() {
     let Some(device) = device() else { return };
@@ -179,8 +180,8 @@ fn two_runs_are_the_same_bits() {
     }
 }
 
-/// A group of this device, one of it and the CPU, a replica on each: rows come out as they went in, wherever the hot
-/// ones are.
+/// Caches on a group of this device, on this device and the CPU, and replicated: rows are returned unchanged, wherever
+/// hot rows are cached.
 #[test]
 fn cached_rows_on_devices() {
     let Some(device) = device() else { return };
@@ -207,7 +208,7 @@ fn cached_rows_on_devices() {
                 );
                 assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), want, "{groups:?} {ratio}");
             }
-            // Of each device that is in a group, the ids among the hot ones.
+            // The hot ids that each device of the group caches.
             let hot = &order[..(ratio * f64::from(rows)).round() as usize];
             let in_groups = groups.iter().flatten().count() as u64;
             let want = in_groups * ids.iter().filter(|id| hot.contains(id)).count() as u64;
@@ -220,7 +221,7 @@ fn cached_rows_on_devices() {
     }
 }
 
-/// A tensor on the CPU beside one on the GPU is an error that names both, not a wrong result.
+/// Operands on the CPU and on the GPU are an error that names both devices.
 #[test]
 fn devices_are_not_mixed() {
     let Some(device) = device() else { return };
@@ -266,14 +267,14 @@ fn devices_are_not_mixed() {
         try_multi_gspmm(&stack, vec![here(5), there(5)], Reduce::Sum),
         Err(OpsError::Member { what: "device", .. })
     ));
-    // One graph serves every device.
+    // A graph can be used on several devices.
     for device in [&device, &cpu, &device] {
         let y = copy_u_sum(&relation, Tensor::<2>::ones([5, 2], device));
         assert_eq!(crate::f64s(y), [2.0, 2.0, 4.0, 4.0, 0.0, 0.0, 2.0, 2.0]);
     }
 }
 
-/// Zeros of rows without messages have no sign.
+/// Rows without messages are +0.
 #[test]
 fn rows_without_messages_are_positive_zeros() {
     let Some(device) = device() else { return };

@@ -1,4 +1,4 @@
-//! Calls the CPU kernels of Adam; tensors without other references are updated in place.
+//! Calls the CPU kernels of Adam. Tensors without other references are updated in place.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
@@ -9,7 +9,7 @@ use burn_gnn_plan::AdamStep;
 use crate::operator::Tensors;
 use crate::operator::cpu::{Float, Host, by_dtype};
 
-/// Entries to be overwritten: the tensor's own, or a copy.
+/// Entries to be overwritten: of the tensor itself, or of a copy.
 enum Buffer<B: Host, T: Float> {
     Own(FloatTensor<B>),
     Copy(Vec<T>, Shape),
@@ -27,9 +27,7 @@ impl<B: Host, T: Float> Buffer<B, T> {
         match self {
             Self::Own(tensor) => match B::floats_mut::<T>(tensor) {
                 Some(entries) => entries,
-                None => unreachable!(
-                    "the tensor was ours alone when the buffer was made, and is still here"
-                ),
+                None => unreachable!("`new` checked that the tensor has no other references"),
             },
             Self::Copy(data, _) => data,
         }
@@ -75,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn in_place_where_nobody_else_holds_the_tensor() {
+    fn tensors_without_other_references_are_updated_in_place() {
         let (p, m, v) = (tensor(1.0), tensor(0.0), tensor(0.0));
-        let places = [&p, &m, &v].map(|x| x.as_slice::<f32>().unwrap().as_ptr());
+        let before = [&p, &m, &v].map(|x| x.as_slice::<f32>().unwrap().as_ptr());
         let held = m.clone();
         let [p, m, v] = step::<Flex>(&STEP, vec![p, tensor(0.5), m, v].into()).take();
-        let now = [&p, &m, &v].map(|x| x.as_slice::<f32>().unwrap().as_ptr());
-        assert_eq!((now[0], now[2]), (places[0], places[2]));
-        assert_ne!(now[1], places[1]);
+        let after = [&p, &m, &v].map(|x| x.as_slice::<f32>().unwrap().as_ptr());
+        assert_eq!((after[0], after[2]), (before[0], before[2]));
+        assert_ne!(after[1], before[1]);
         assert_eq!(held.as_slice::<f32>().unwrap(), [0.0; 6]);
         assert!((m.as_slice::<f32>().unwrap()[0] - 0.05).abs() < 1e-6);
         assert!((p.as_slice::<f32>().unwrap()[5] - 0.9).abs() < 1e-5);

@@ -15,7 +15,7 @@ const UPDATE: Gradient = Gradient::Refused(
     "an update is not differentiable; pass tensors that are not tracked (`inner` or `detach`)",
 );
 
-/// Parameter and moments after the step, from parameter, gradient and moments.
+/// Adam step. Inputs: parameter, gradient and both moments. Results: parameter and both moments after the step.
 impl Operator for AdamStep {
     const NAME: &'static str = "adam_step";
 
@@ -42,7 +42,7 @@ impl Operator for AdamStep {
     }
 }
 
-/// The same of some rows of a table and its moments; the gradient has a row for each of them.
+/// Adam step for some rows of a table and its moments. The gradient has one row per updated row.
 impl Operator for AdamRows {
     const NAME: &'static str = "adam_rows";
 

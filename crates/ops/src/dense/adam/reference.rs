@@ -1,4 +1,4 @@
-//! Composes Adam of Burn primitives: the fallback of backends without kernels.
+//! Computes Adam in Burn primitives: the fallback of backends without kernels.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};

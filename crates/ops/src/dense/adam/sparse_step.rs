@@ -12,22 +12,22 @@ use crate::operator::call;
 
 const NAME: &str = "adam_step_rows";
 
-/// [`adam_step`](super::adam_step) for rows `ids` of a table, of whose gradient only those rows are there: a large
-/// table of which a batch reads a few. The other rows keep their values and moments.
+/// [`adam_step`](crate::adam_step) for rows `ids` of a table, whose gradient has these rows only: for a large embedding
+/// table of which a batch reads a few rows. The remaining rows keep their values and moments.
 ///
 /// # Shapes
 /// - `param`, `moment_1`, `moment_2`: `[rows, width]`; `ids`: ascending, each once; `grad`: `[ids.len(), width]`
 /// - returns parameter and moments, `[rows, width]`
 ///
 /// # Semantics
-/// `step.time` counts the steps of the table, as in torch's `SparseAdam`: a row that is named for the first time at
-/// step 100 is corrected as one that had 99 gradients of 0. Not differentiable: tracked tensors panic.
+/// `step.time` counts the steps of the table, as in PyTorch's `SparseAdam`: a row that is updated for the first time at
+/// step 100 gets the bias correction of a row with 99 gradients of 0. Not differentiable: tracked tensors panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_adam_step_rows`] returns.
 ///
 /// # Cost
-/// Time of the rows named where nobody else holds the tensors; otherwise they are copied first.
+/// Proportional to the updated rows if the tensors have no other references; otherwise the table is copied first.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -55,8 +55,8 @@ pub fn adam_step_rows(
 /// [`adam_step_rows`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Shapes, element types or devices that differ, an element type without a kernel, a row that does not exist or is
-/// named twice, ids that do not ascend, a step numbered 0.
+/// Different shapes, element types or devices; an element type without a kernel; an id out of range; ids that are not
+/// strictly ascending; a step numbered 0.
 pub fn try_adam_step_rows(
     param: Tensor<2>,
     grad: Tensor<2>,
@@ -78,7 +78,7 @@ pub fn try_adam_step_rows(
         check_same(NAME, (arg, x), ("param", &param))?;
     }
     let op = AdamRows::new(step, ids, rows)?;
-    // Backends need not take no rows.
+    // Not every backend supports tensors without rows.
     if ids.is_empty() || width == 0 {
         return Ok((param, moment_1, moment_2));
     }

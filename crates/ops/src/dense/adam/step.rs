@@ -10,18 +10,20 @@ use crate::operator::{Tensors, call};
 
 const NAME: &str = "adam_step";
 
-/// One step of Adam: parameter and moments after it.
+/// One step of Adam in one pass. Returns the parameter and both moments after the step.
 ///
 /// ```text
 /// g = gradient + penalty · p                       (L2 only)
 /// m = β₁ m + (1 - β₁) g         v = β₂ v + (1 - β₂) g²
 /// p = p - lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε)
 /// ```
-/// With [`AdamDecay::Decoupled`](crate::AdamDecay::Decoupled) (AdamW) `p` is first multiplied by `1 - lr · rate`. ε is added to the root of the
-/// corrected second moment, as torch does. The arithmetic is that of Burn's `Adam` and `AdamW`, operation for
-/// operation: `β` and ε are f32, and so are the powers `βᵗ` and what is made of them, so f32 and f64 parameters
-/// get the numbers that Burn gives on a CPU; on a GPU products are fused with sums, so the last bit may differ. (Of torch, which takes the powers in f64, the step differs by about 1e-5 of
-/// its size while `t` is small.) f16 and bf16 are calculated in f32 and rounded once.
+/// With [`AdamDecay::Decoupled`](crate::AdamDecay::Decoupled) (AdamW) `p` is first multiplied by `1 - lr · rate`. ε is
+/// added to the root of the corrected second moment, as in PyTorch.
+///
+/// The operations are those of Burn's `Adam` and `AdamW` in the same order. `β`, ε, the powers `βᵗ` and the bias
+/// corrections are f32, so f32 and f64 parameters get the bits that Burn computes on a CPU. GPUs fuse products with
+/// sums, so the last bit may differ there. PyTorch computes the powers in f64, so its steps differ by a relative 1e-5
+/// while `t` is small. f16 and bf16 are computed in f32 and rounded once.
 ///
 /// # Shapes
 /// All four tensors have one shape. Moments before the first step are zeros.
@@ -34,8 +36,8 @@ const NAME: &str = "adam_step";
 /// With the text of the error that [`try_adam_step`] returns.
 ///
 /// # Cost
-/// Reads four and writes three numbers per entry, once. Burn's own step is about 13 operations, each of which
-/// reads and writes a tensor.
+/// Four numbers are read and three are written per entry. Burn's step is about 13 operations, each of which reads and
+/// writes a tensor.
 ///
 /// # Source
 /// Kingma and Ba, "Adam", ICLR 2015; Loshchilov and Hutter, "Decoupled weight decay regularization",
@@ -71,7 +73,7 @@ pub type AdamStepped<const D: usize> = (Tensor<D>, Tensor<D>, Tensor<D>);
 /// [`adam_step`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Shapes, element types or devices that differ, an element type without a kernel, a step numbered 0.
+/// Different shapes, element types or devices; an element type without a kernel; a step numbered 0.
 pub fn try_adam_step<const D: usize>(
     param: Tensor<D>,
     grad: Tensor<D>,

@@ -1,4 +1,4 @@
-//! Computes cross entropy (log-softmax and negative log-likelihood) of chosen rows in one pass.
+//! Computes the cross entropy of chosen rows: log-softmax and negative log-likelihood in one pass.
 
 mod operator;
 pub(crate) mod reference;
@@ -16,36 +16,35 @@ use crate::operator::{reference as plain, tensor};
 
 const NAME: &str = "cross_entropy_rows";
 
-/// Cross entropy of chosen rows of `logits`, shape `[1]`: log-softmax and negative log likelihood in one pass.
+/// Cross entropy of chosen rows of `logits`: log-softmax and negative log-likelihood in one pass.
 ///
 /// ```text
 /// loss[i] = log Σ_c exp(logits[rows[i], c]) - logits[rows[i], targets[i]]
 /// ```
-/// summed over `i`, or their mean.
+/// The result is the sum over `i`, or the mean.
 ///
 /// # Shapes
 /// - `logits`: `[n, classes]`; `rows` and `targets`: one entry per chosen row
 /// - returns `[1]`
 ///
 /// # Semantics
-/// - A row may be chosen more than once and then counts so often. Without rows the result is 0 (of a mean too)
-///   and still tracked, with gradient 0: ranks of a partition all run the same calls.
+/// - A row that is chosen several times counts several times. Without rows the result is 0 (also for a mean) and still
+///   tracked, with gradient 0, so that a rank without training rows makes the same calls as the other ranks.
 /// - The largest logit is subtracted before the exponential. NaN and infinities propagate: a row with NaN,
 ///   with +inf, or all -inf gives NaN; -inf at the target gives +inf.
-/// - Losses of rows are added in f64 in the order of `rows`, so the result is the same bits for any number of
-///   threads. f16 and bf16 are calculated in f32.
+/// - Losses are added in f64 in the order of `rows`, so the result is the same bits for any number of threads. f16 and
+///   bf16 are computed in f32.
 ///
 /// # Gradients
-/// `softmax(logits[r]) - onehot(target)` times the gradient of the loss (over the number of rows for a mean)
-/// at chosen rows, 0 elsewhere. Kept for backward: `logits`, and two numbers per chosen row (largest logit,
-/// inverse sum). Second-order gradients are not implemented and panic.
+/// At chosen rows `softmax(logits[r]) - onehot(target)` times the gradient of the loss (divided by the number of rows
+/// for a mean), 0 elsewhere. Saved for backward: `logits`, and two numbers per chosen row (largest logit, inverse sum).
+/// Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_cross_entropy_rows`] returns.
 ///
 /// # Cost
-/// Forward reads the chosen rows once; backward reads them once more and writes the gradient once. No
-/// log-softmax is ever stored.
+/// Forward reads the chosen rows once. Backward reads them again and writes the gradient once. No log-softmax is stored.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -68,7 +67,7 @@ pub fn cross_entropy_rows(
 /// [`cross_entropy_rows`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Numbers of rows and targets that differ, a row or target out of range, an element type without a kernel.
+/// Different numbers of rows and targets; a row or target out of range; an element type without a kernel.
 pub fn try_cross_entropy_rows(
     logits: Tensor<2>,
     rows: &Arc<[u32]>,
@@ -79,8 +78,7 @@ pub fn try_cross_entropy_rows(
     Ok(tensor(plan, [logits.into_dispatch()]))
 }
 
-/// [`cross_entropy_rows`] in plain tensor operations, differentiated by Burn: what the kernels are tested
-/// against.
+/// [`cross_entropy_rows`] in plain tensor operations, differentiated by Burn: the reference for tests of the kernels.
 ///
 /// # Panics
 /// As [`cross_entropy_rows`].

@@ -13,7 +13,8 @@ use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 
-/// The loss `[1]` of the logits, and for each chosen row its largest logit and 1 / Σ exp(logit - largest), `[rows, 2]`.
+/// Cross entropy. Input: the logits. Results: the loss, `[1]`, and statistics of each chosen row, `[rows, 2]`: its largest
+/// logit and 1 / Σ exp(logit - largest).
 impl Operator for CrossEntropyPlan {
     const NAME: &'static str = "cross_entropy_rows";
 
@@ -52,7 +53,7 @@ impl Operator for CrossEntropyPlan {
     }
 }
 
-/// The gradient of the logits, from that of the loss, the statistics and the logits.
+/// Gradient of the logits. Inputs: the gradient of the loss, the statistics, and the logits.
 #[derive(Clone, Debug)]
 pub(crate) struct CrossEntropyGrad(pub(crate) CrossEntropyPlan);
 
@@ -69,7 +70,7 @@ impl Operator for CrossEntropyGrad {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let ([grad, stats, logits], plan) = (inputs.take(), &self.0);
         by_dtype!(logits.dtype(), T => {
-            // One entry by the shape of the loss.
+            // The loss has one entry.
             let grad =
                 B::floats::<T>(&grad).first().copied().unwrap_or(T::of(<T as Elem>::Acc::ZERO));
             let stats = B::floats::<<T as Elem>::Acc>(&stats);

@@ -1,4 +1,4 @@
-//! Composes cross entropy of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
+//! Computes cross entropy in Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
@@ -7,7 +7,7 @@ use burn_gnn_plan::CrossEntropyPlan;
 
 use crate::primitives::{constant, index, narrow, reshape, sum_rows, widen, zeros};
 
-/// 1 at the target of each chosen row.
+/// One-hot rows of the targets.
 fn onehot<B: Backend>(plan: &CrossEntropyPlan, like: &FloatTensor<B>) -> FloatTensor<B> {
     let [_, classes] = plan.shape();
     let mut data = vec![0.0; plan.rows().len() * classes];
@@ -31,7 +31,7 @@ pub(crate) fn forward<B: Backend>(
     let max = B::float_max_dim(B::float_detach(x.clone()), 1);
     let shifted = B::float_sub(x, max.clone());
     let sum = B::float_sum_dim(B::float_exp(shifted.clone()), 1);
-    // Gathered, not multiplied by a one-hot row: an infinite logit elsewhere must not become NaN.
+    // Gathers targets instead of multiplying by one-hot rows: infinity times 0 would be NaN.
     let targets: Vec<i32> = plan.targets().iter().map(|&t| t as i32).collect();
     let at =
         B::float_gather(1, shifted, B::int_from_data(TensorData::new(targets, [k, 1]), &device));

@@ -24,7 +24,7 @@ const NAME: &str = "dropout";
 /// Dropout keyed by original ids: entry `(r, c)` becomes `x[r, c] / (1 - prob)` if
 /// `stream.uniform(ids[r], c) >= prob`, and 0 otherwise.
 ///
-/// The mask of a row follows its id, so it is the same on any number of threads, ranks and parts, and
+/// The mask of a row is a function of its id, so it does not depend on the number of threads, ranks and parts, and
 /// permuting rows together with their ids permutes the result. `None` stands for ids `0..n`.
 ///
 /// # Shapes
@@ -32,11 +32,10 @@ const NAME: &str = "dropout";
 /// - returns `[n, columns]`
 ///
 /// # Semantics
-/// With a `prob` of 0 `x` itself is returned. It is no message passing: [`with_precision`](crate::with_precision) does
-/// not touch it.
+/// With a `prob` of 0 `x` itself is returned. [`with_precision`](crate::with_precision) has no effect on dropout.
 ///
 /// # Gradients
-/// The mask is drawn again in backward; nothing is kept.
+/// Backward draws the mask again; nothing is saved.
 ///
 /// # Panics
 /// With the text of the error that [`try_dropout`] returns.
@@ -61,8 +60,7 @@ pub fn dropout(x: Tensor<2>, prob: f64, stream: Stream, ids: Option<Arc<[u64]>>)
 /// [`dropout`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// `prob` is not in `[0, 1)`, the number of ids is not the number of rows, or the element type has no
-/// kernel.
+/// `prob` outside `[0, 1)`; ids that are not one per row; an element type without a kernel.
 pub fn try_dropout(
     x: Tensor<2>,
     prob: f64,
@@ -80,7 +78,7 @@ pub fn try_dropout(
     Ok(tensor(plan, [x.into_dispatch()]))
 }
 
-/// It is linear, so it is its own gradient.
+/// Dropout is linear and diagonal, so its gradient is the same operator.
 impl Operator for DropoutPlan {
     const NAME: &'static str = NAME;
 

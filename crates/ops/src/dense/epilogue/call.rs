@@ -5,15 +5,15 @@ use burn_gnn_plan::EpiloguePlan;
 
 use crate::operator::{GnnBackend, Tensors};
 
-/// The gradients of `x` and, if it is wanted, of the bias, from that of the result and what [`EpiloguePlan`] keeps: the
-/// result, which entries are open, or nothing.
+/// Gradients of `x` and, if `bias`, of the bias. Inputs: the gradient of the result, and the tensor that
+/// [`EpiloguePlan`] saves: the result, the mask of open entries, or none.
 #[derive(Clone, Debug)]
 pub(crate) struct EpilogueGrad {
     pub(crate) plan: EpiloguePlan,
     pub(crate) bias: bool,
 }
 
-/// What the gradient is computed from.
+/// Inputs of [`EpilogueGrad`].
 pub(crate) struct EpilogueGradInputs<B: GnnBackend> {
     pub(crate) grad: FloatTensor<B>,
     pub(crate) out: Option<FloatTensor<B>>,
@@ -21,7 +21,7 @@ pub(crate) struct EpilogueGradInputs<B: GnnBackend> {
 }
 
 impl EpilogueGrad {
-    /// The inputs by name.
+    /// Names the inputs.
     pub(crate) fn read<B: GnnBackend>(&self, inputs: Tensors<B>) -> EpilogueGradInputs<B> {
         let mut inputs = inputs.read();
         EpilogueGradInputs {

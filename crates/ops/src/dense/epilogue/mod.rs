@@ -17,31 +17,31 @@ use crate::operator::{operands, reference as plain, tensor};
 
 const NAME: &str = "bias_activation";
 
-/// `dropout(activation(x + bias))` in one pass.
+/// Bias, activation and dropout in one pass: `dropout(activation(x + bias))`.
 ///
 /// # Shapes
 /// - `x`: `[rows, columns]`; `bias`: `[columns]`
 /// - returns `[rows, columns]`
 ///
 /// # Semantics
-/// The mask of a row follows its original id, as in [`dropout`](crate::dropout()): entry `(r, c)` stays, times
-/// `1 / (1 - prob)`, if `stream.uniform(ids[r], c) >= prob`. f16 and bf16 are calculated in f32 and rounded once.
+/// The mask of a row is a function of its original id, as in [`dropout`](crate::dropout()): entry `(r, c)` is kept, and
+/// multiplied by `1 / (1 - prob)`, if `stream.uniform(ids[r], c) >= prob`. f16 and bf16 are computed in f32 and rounded
+/// once.
 ///
 /// # Gradients
-/// Kept for backward: of a relu a bit per entry (open or not, dropout included); of another activation the
-/// result, from which its derivative follows (see [`Activation`]), and the mask is drawn again; without
-/// activation nothing. The gradient of the bias is the sum of columns, in blocks of
-/// rows at fixed places and then the blocks in order: the same bits for any number of threads. An entry that was
-/// dropped or closed by a relu passes exactly 0, also where the gradient is infinite. The gradient itself is not
-/// differentiable and panics if asked.
+/// Saved for backward: for a ReLU one bit per entry (whether ReLU and dropout let it through); for another activation
+/// the result, from which its derivative is computed (see [`Activation`]); without activation nothing. Dropout masks of
+/// the latter two are drawn again. The gradient of the bias is summed over fixed blocks of rows and then over blocks in
+/// order, so that it has the same bits for any number of threads. An entry that is dropped or cut off by a ReLU has
+/// gradient 0, also where the incoming gradient is infinite. Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_bias_activation`] returns.
 ///
 /// # Cost
-/// Reads `x` once and writes the result once; backward reads the gradient (and the bits or the result) once and
-/// writes the gradient of `x` once, summing the columns on the way. A tensor without other references is overwritten
-/// on Flex.
+/// Forward reads `x` once and writes the result once. Backward reads the gradient (and the bits or the result) once and
+/// writes the gradient of `x` once; it sums the gradient of the bias in the same pass. On Flex a tensor without other
+/// references is overwritten.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -65,9 +65,9 @@ pub fn bias_activation(
 /// [`bias_activation`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// A bias whose length is not the number of columns, element types or devices that differ, an element type
-/// without a kernel, a parameter of the activation out of range, a dropout probability outside `[0, 1)`, a number
-/// of ids that is not the number of rows.
+/// A bias whose length is not the feature size; different element types or devices; an element type without a kernel; a
+/// parameter of the activation out of range; a dropout probability outside `[0, 1)`; dropout ids that are not one per
+/// row.
 pub fn try_bias_activation(
     x: Tensor<2>,
     bias: Option<Tensor<1>>,
@@ -83,7 +83,7 @@ pub fn try_bias_activation(
     Ok(tensor(Epilogue { plan, biased: bias.is_some(), open: false }, operands(Some(x), bias)))
 }
 
-/// [`bias_activation`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
+/// [`bias_activation`] in plain tensor operations, differentiated by Burn: the reference for tests of the kernels.
 ///
 /// # Panics
 /// As [`bias_activation`].

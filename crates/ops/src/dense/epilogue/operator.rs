@@ -1,5 +1,5 @@
-//! Implements `Operator` for epilogues and their gradient; CPU kernels update tensors without other references in
-//! place, so that an epilogue between two matrix products needs no memory.
+//! Implements `Operator` for epilogues and their gradient. CPU kernels update tensors without other references in place,
+//! so that an epilogue between two matrix products allocates nothing.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
@@ -16,12 +16,12 @@ use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 
-/// `dropout(activation(x + bias))` of `x` and the bias, if there is one.
+/// `dropout(activation(x + bias))`. Inputs: `x`, and the bias if there is one.
 #[derive(Clone, Debug)]
 pub(crate) struct Epilogue {
     pub(crate) plan: EpiloguePlan,
     pub(crate) biased: bool,
-    /// Whether a relu returns, beside the result, which entries it and dropout let through, in a form that the backend
+    /// Whether a ReLU also returns a mask of the entries that it and dropout let through, in a form that the backend
     /// chooses.
     pub(crate) open: bool,
 }
@@ -31,7 +31,7 @@ impl Operator for Epilogue {
 
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
         let [rows, columns] = self.plan.shape();
-        // As the kernels for GPUs have it, the only ones behind fusion.
+        // The form of the GPU kernels, since fusion wraps GPU backends only.
         let open = self.open.then(|| Spec::new([rows * columns.div_ceil(4)], DType::U32));
         Some(Specs { floats: vec![inputs[0].clone()], ints: open.into_iter().collect() })
     }
@@ -65,7 +65,7 @@ impl Operator for Epilogue {
             )
         })
     }
-    /// Which entries are open is four columns in a number.
+    /// The mask of open entries has four columns per integer.
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
         let mut inputs = inputs.read();
@@ -80,7 +80,7 @@ impl Operator for Epilogue {
         Gradient::reading(vec![false; tracked.len()], self.plan.keeps_output())
     }
     fn backward<B: GnnBackend>(&self, mut call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
-        // It is computed in any case.
+        // The gradient of `x` is computed in every case.
         call.wants[0] = true;
         let op = EpilogueGrad { plan: self.plan.clone(), bias: call.wants_input(1) };
         call.run(op)

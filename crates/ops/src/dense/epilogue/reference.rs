@@ -1,4 +1,4 @@
-//! Composes epilogues of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
+//! Computes epilogues in Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};
@@ -10,14 +10,14 @@ use crate::dense::epilogue::call::{EpilogueGrad, EpilogueGradInputs};
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{bools, narrow, reshape, widen};
 
-/// For every entry of the result of a relu whether it is open: dropped entries are 0 and so are not.
+/// Mask of the open entries of the result of a ReLU. Dropped entries are 0, hence not open.
 pub(super) fn open<B: Backend>(out: &FloatTensor<B>) -> IntTensor<B> {
     let settings = get_device_settings::<B>(&out.device());
     let closed = B::float_lower_equal_elem(out.clone(), 0.0.into(), settings.bool_dtype);
     B::bool_into_int(B::bool_not(closed), settings.int_dtype)
 }
 
-/// Which entries dropout keeps, as a mask of those it does not; `None` without dropout.
+/// Applies dropout.
 fn dropped<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B> {
     let Some(dropout) = plan.dropout() else { return x };
     let ([rows, columns], device) = (plan.shape(), x.device());
@@ -26,7 +26,7 @@ fn dropped<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B>
         let id = dropout.id(r);
         gone.extend((0..columns as u64).map(|c| dropout.stream().uniform(id, c) < dropout.prob()));
     }
-    // Not every device stores a bool in a byte.
+    // Devices store bools in different types.
     let gone = TensorData::new(gone, [rows, columns]).convert_dtype(bools::<B>(&x).into());
     let gone = B::bool_from_data(gone, &device);
     B::float_mask_fill(B::float_mul_scalar(x, dropout.scale().into()), gone, 0.0.into())
@@ -56,7 +56,7 @@ pub(super) fn gradient<B: GnnBackend>(
         d = B::float_mask_fill(d, closed, 0.0.into());
     }
     if let Some(y) = given.out {
-        // Dropped entries have 0 here and a gradient of 0: whatever the slope, the product is 0.
+        // Dropped entries are 0 and have gradient 0, so the slope does not matter for them.
         let scale = plan.dropout().map_or(1.0, |d| d.scale());
         let y = B::float_div_scalar(widen::<B>(y), scale.into());
         d = activation::chain::<B>(y, d, plan.activation());

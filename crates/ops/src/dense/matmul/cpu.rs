@@ -50,7 +50,7 @@ fn onto<B: Host, A: Float + Real>(
     B::from_floats(copy, shape.into())
 }
 
-/// `[onto +] l · r` of 16-bit floats; not both operands are transposed.
+/// `[onto +] l · r` of 16-bit floats, of which at most one operand is transposed.
 fn halves<B: Host, T: Float<Acc = f32>>(
     l: &FloatTensor<B>,
     r: &FloatTensor<B>,
@@ -65,8 +65,8 @@ fn halves<B: Host, T: Float<Acc = f32>>(
     )
 }
 
-/// The type of products that run here: views that would be copied first, such as a transposed matrix, go the way of the
-/// backend, as do 16-bit floats that are transposed on both sides.
+/// Element type of the product, if a kernel of this crate computes it. The backend multiplies views that would have to be
+/// copied first, such as a transposed matrix, and 16-bit floats with both operands transposed.
 fn here<B: Host>(operands: [&FloatTensor<B>; 2], transpose: Transposed) -> Option<DType> {
     let dtype = operands[0].dtype();
     let known = match dtype {

@@ -1,9 +1,9 @@
-//! Multiplies on GPUs: Burn's own products, tuned for each device, and the gradient of weights in parts.
+//! Multiplies on GPUs by Burn's products, which are tuned for each device, and gradients of weights in parts (split-K).
 //!
-//! A gradient of weights, `xᵀ · g` over the rows of all nodes, has a long inner axis and few entries: a product that gives
-//! each tile of the result to one block of threads keeps a few blocks busy, one after the other over all nodes. So rows
-//! are cut into parts, which are multiplied side by side (split-K), and the results are added in the order of the parts.
-//! On an H200 a GCN epoch of 169,343 nodes took 29 ms before, nine tenths of them in two such products
+//! A gradient of weights, `xᵀ · g` over the rows of all nodes, has a long inner axis and few entries. A product that
+//! assigns each tile of the result to one thread block occupies few blocks, each of which loops over all nodes. Rows are
+//! therefore divided into parts that are multiplied in parallel, and the results are added in the order of the parts.
+//! Before, a GCN epoch of 169,343 nodes took 29 ms on an H200, nine tenths of them in two such products
 //! (docs/measurements/2026-11-26-gpus.md).
 
 use burn::backend::tensor::FloatTensor;
@@ -12,12 +12,12 @@ use burn::tensor::{Shape, Slice};
 
 use crate::primitives::{narrow, widen};
 
-/// Rows of a part, at least.
+/// Smallest number of rows of a part.
 const ROWS: usize = 2048;
-/// Entries that the results of all parts have together, at most; one part where a single one has more.
+/// Largest number of entries of the results of all parts together, unless a single part has more.
 const ENTRIES: usize = 1 << 24;
 
-/// Rows of a part; a function of the shapes alone, so that every run adds in one order.
+/// Rows of a part. It depends on shapes only, so that every run adds in the same order.
 fn rows_of_part(rows: usize, entries: usize) -> usize {
     let parts = (ENTRIES / entries.max(1)).max(1);
     rows.div_ceil(parts).max(1).next_multiple_of(ROWS)
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(rows_of_part(10, 1 << 30), ROWS);
     }
 
-    /// Whole numbers, whose sums are exact in any order; with and without rows behind the last part.
+    /// Integers, whose sums are exact in any order; with and without a remainder after the last part.
     #[test]
     fn parts_add_up() {
         const K: usize = 3;

@@ -17,32 +17,33 @@ use crate::operator::tensor;
 
 const NAME: &str = "matmul_rows";
 
-/// `x · w` for `x: [n, k]`, `w: [k, m]`, where any of `n`, `k` and `m` may be 0.
+/// Matrix product `x · w` of node features and weights, for `x: [n, k]` and `w: [k, m]`, where `n`, `k` and `m` may be 0.
 ///
 /// # Gradients
-/// `d w = xᵀ · d out`, then `d x = d out · wᵀ`. Kept for backward: `x` if `w` is tracked, `w` if `x` is. Unlike
-/// `Tensor::matmul`, backward gives `x` up before it makes `d x`: of hidden rows that nothing else reads, a
-/// training step holds one matrix at that moment and not two. Differentiable any number of times.
+/// `d w = xᵀ · d out`, then `d x = d out · wᵀ`. Saved for backward: `x` if `w` is tracked, `w` if `x` is tracked. Unlike
+/// `Tensor::matmul`, backward frees `x` before it allocates `d x`, so that a training step holds one of the two matrices
+/// and not both, if `x` has no other references. Differentiable any number of times.
 ///
 /// # Corner cases
-/// A part of a graph may hold no node of some type, a node type may have no features, and every rank must
-/// still run the same calls; Burn's ndarray backend panics on such products. Then every axis of length 0
-/// is made one of zeros, and of the product no row or no column is selected (a slice of an empty range
-/// would leave the autodiff graph). So the result for `k = 0` is all zeros, and gradients of `x` and `w`
-/// exist: zeros, or tensors without entries.
+/// A part of a graph may have no nodes of some type, and a node type may have no features, yet every rank must make the
+/// same calls. Burn's ndarray backend panics on such products. An axis of length 0 is therefore replaced by one of
+/// zeros, and no row or column of the product is selected (a slice of an empty range would leave the autodiff graph).
+/// For `k = 0` the result is zeros. The gradients of `x` and `w` exist in every case.
 ///
 /// # Precision
-/// Under [`with_precision`](crate::with_precision) both operands are cast, as those of every operator are.
+/// Under [`with_precision`](crate::with_precision) both operands are cast.
 ///
 /// # Panics
 /// With the text of the error that [`try_matmul_rows`] returns.
 ///
 /// # Cost
-/// `2 n k m` operations forward, twice as many backward. On CPU backends by the `gemm` crate into memory that was never
-/// touched before, the gradient of up to 16 columns in registers, that of more of them in runs of rows. 16-bit floats
-/// are widened a block of rows at a time, summed in f32 and rounded once; `w` is held in f32 meanwhile. On GPUs by Burn's
-/// products, the gradient of `w` in parts of 2,048 rows and more side by side, whose sums are added in their order; for
-/// that 16-bit floats are widened first, in copies of both operands.
+/// `2 n k m` operations forward, twice as many backward.
+///
+/// - CPUs multiply by the `gemm` crate, into uninitialised memory. The gradient of `w` with up to 16 columns is kept in
+///   registers, a wider one is computed in runs of rows. 16-bit floats are widened one block of rows at a time, summed in
+///   f32 and rounded once; a copy of `w` in f32 exists during the product.
+/// - GPUs use Burn's products. The gradient of `w` is computed in parts of at least 2,048 rows in parallel, which are
+///   added in order; 16-bit operands are copied to f32 first.
 #[track_caller]
 pub fn matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
     accept(try_matmul_rows(x, w))
@@ -51,8 +52,8 @@ pub fn matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
 /// [`matmul_rows`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Another number of rows of `w` than columns of `x`, element types or devices that differ, an element type that a
-/// device cannot hold under [`with_precision`](crate::with_precision).
+/// A number of rows of `w` that is not the feature size of `x`; different element types or devices; an element type
+/// that the device does not support under [`with_precision`](crate::with_precision).
 pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError> {
     let (mut x, mut w) = (enter(NAME, "x", x)?, enter(NAME, "w", w)?);
     let ([n, k], [actual, m]) = (x.dims(), w.dims());
@@ -65,8 +66,8 @@ pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError
     if n > 0 && k > 0 && m > 0 {
         return Ok(product(x, w));
     }
-    // The sum of no rows is a row of zeros that the operand takes part in; `Tensor::cat` would forget an
-    // empty operand.
+    // The sum of no rows is a row of zeros that stays connected to the operand in the autodiff graph; `Tensor::cat`
+    // drops an empty operand.
     if k == 0 {
         (x, w) = (x.sum_dim(1), w.sum_dim(0));
     }
@@ -86,13 +87,13 @@ pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError
     Ok(out)
 }
 
-/// `sum + x · w` for `x: [n, k]`, `w: [k, m]` and `sum: [n, m]`, where any of `n`, `k` and `m` may be 0: a node's own
-/// term onto that of its neighbours.
+/// Adds a matrix product to a sum in place, `sum + x · w`, for `x: [n, k]`, `w: [k, m]` and `sum: [n, m]`, where `n`, `k`
+/// and `m` may be 0. Layers use it to add the term of a node itself to the term of its neighbours.
 ///
-/// Rounding: blocks of the inner axis are added to `sum` one after the other.
+/// Rounding: blocks of the inner axis are added to `sum` sequentially.
 ///
 /// # Gradients
-/// Of `x` and `w` as [`matmul_rows`]; `d sum = d out`, which is kept as it is. Differentiable any number of times.
+/// For `x` and `w` as [`matmul_rows`]; `d sum = d out`. Differentiable any number of times.
 ///
 /// # Precision
 /// As [`matmul_rows`].
@@ -101,8 +102,8 @@ pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError
 /// With the text of the error that [`try_matmul_rows_onto`] returns.
 ///
 /// # Cost
-/// As [`matmul_rows`]; a `sum` without other references is added to in place, where `matmul_rows(x, w) + sum`
-/// writes and reads a matrix of its size once more (16-bit floats: to a new matrix).
+/// As [`matmul_rows`]. A `sum` without other references is updated in place, whereas `matmul_rows(x, w) + sum` writes and
+/// reads another matrix of its size. 16-bit floats are written to a new matrix.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -121,7 +122,7 @@ pub fn matmul_rows_onto(x: Tensor<2>, w: Tensor<2>, sum: Tensor<2>) -> Tensor<2>
 /// [`matmul_rows_onto`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// As [`try_matmul_rows`]; a `sum` of another shape, element type or device.
+/// As [`try_matmul_rows`]; a `sum` with a wrong shape, element type or device.
 pub fn try_matmul_rows_onto(
     x: Tensor<2>,
     w: Tensor<2>,

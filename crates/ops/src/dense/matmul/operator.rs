@@ -1,4 +1,4 @@
-//! Implements `Operator` for products with weights; no axis of an operand has length 0.
+//! Implements `Operator` for products with weights. No axis of an operand has length 0.
 
 use burn::backend::tensor::FloatTensor;
 #[cfg(feature = "cube")]
@@ -14,8 +14,8 @@ use crate::operator::CubeTensors;
 use crate::operator::cpu::Host;
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Tensors, run_on};
 
-/// The gradients of `x` and `w`. The operand that is given up first is `x`: for hidden rows this is the moment at which
-/// a training step holds most, and the gradient of `x` has its size.
+/// The gradients of `x` and `w`. `x` is freed before its gradient is allocated, which has the same size: this is the
+/// memory peak of a training step.
 fn operands<B: GnnBackend>(call: BackwardCall<B>) -> [Option<FloatTensor<B>>; 2] {
     let BackwardCall { grad, mut inputs, wants, .. } = call;
     let run = |inputs: [FloatTensor<B>; 2], left, right| {
@@ -48,7 +48,7 @@ impl Operator for Product {
         Tensors::one(cube::transposed_product::<CubeBackend>(l, r))
     }
     fn gradient(&self, tracked: &[bool]) -> Gradient {
-        // Transposed operands come from the backward of a gradient: Burn's own operations track them.
+        // Products with a transposed operand are gradients; Burn differentiates their primitives.
         if self.0.left || self.0.right {
             return Gradient::OfReference;
         }

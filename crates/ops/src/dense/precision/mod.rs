@@ -1,4 +1,4 @@
-//! Selects mixed precision: operators on 16-bit copies of their inputs, summed in f32.
+//! Selects mixed precision: operators run on 16-bit copies of their inputs and sum in f32.
 
 mod operator;
 
@@ -11,15 +11,15 @@ use operator::Cast;
 use crate::error::OpsError;
 use crate::operator::tensor;
 
-/// What message-passing operators do with their float inputs; see [`with_precision`].
+/// Element type to which message-passing operators cast their float inputs; see [`with_precision`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
-    /// Inputs are taken as they are.
+    /// Inputs are not cast.
     #[default]
     Full,
-    /// Inputs become f16: 11 significant bits, magnitudes from 6e-8 to 65504.
+    /// Inputs are cast to f16: 11 significant bits, magnitudes from 6e-8 to 65504.
     F16,
-    /// Inputs become bf16: 8 significant bits, the range of f32.
+    /// Inputs are cast to bf16: 8 significant bits, the range of f32.
     BF16,
 }
 
@@ -42,7 +42,7 @@ pub fn precision() -> Precision {
     IN_FORCE.get()
 }
 
-/// Puts back what was in effect before, however the scope is left. Stays on its thread.
+/// Restores the previous precision when the scope ends, also by a panic. It cannot be sent to another thread.
 struct Scope(Precision, PhantomData<*const ()>);
 
 impl Drop for Scope {
@@ -51,35 +51,32 @@ impl Drop for Scope {
     }
 }
 
-/// Runs `f` with mixed precision: every message-passing operator that it calls on this thread casts its
-/// f32, f16 and bf16 inputs to the type asked for, sums in f32, and returns that type.
+/// Runs `f` in mixed precision: every message-passing operator that it calls on this thread casts its f32, f16 and bf16
+/// inputs to `precision`, sums in f32, and returns `precision`.
 ///
-/// It is what DGL's operators do under `torch.autocast`: f64 inputs stay as they are, so do integers, and
-/// operators without messages (dropout, cross entropy, Adam, products of Burn) do not look at the setting; bias
-/// and activation, which follow a sum, do. `_reference` functions take their inputs as they are.
-/// The result is the same bits as that of a cast by hand.
+/// DGL's operators behave the same way under `torch.autocast`. f64 and integer inputs are not cast. Dropout, cross
+/// entropy, Adam and Burn's products ignore the setting; bias and activation, which follow a sum, observe it.
+/// `_reference` functions do not cast. The result has the same bits as with explicit casts.
 ///
 /// # Scope
-/// The setting belongs to the calling thread and ends with `f`, also by a panic. Scopes nest, the inner one
-/// holds; `with_precision(Precision::Full, ..)` switches the outer one off for a while. It is read when an
-/// operator is called: backward may run outside of the scope and on another thread. A task of a rayon pool that opens a
-/// scope opens it for tasks too that its thread takes while it waits: open scopes outside of the pool.
+/// The setting is local to the calling thread and ends with `f`, also by a panic. Scopes nest, and the innermost one is
+/// in effect; `with_precision(Precision::Full, ..)` disables an outer scope. Operators read the setting when they are
+/// called, so backward may run outside of the scope and on another thread. Open scopes outside of rayon pools: while a
+/// task in a scope waits, its thread may run other tasks, and they would run in the scope too.
 ///
 /// # Gradients
-/// The casts are differentiable: gradients are computed on 16-bit cotangents and what backward keeps is
-/// 16-bit as well, sums are again in f32, and the gradient of an f32 input arrives in f32. Cotangents
-/// below 6e-8 vanish in f16; scale the loss, or take bf16.
+/// The casts are differentiable. Cotangents and saved tensors are 16-bit, sums are in f32, and the gradient of an f32
+/// input is f32. In f16, cotangents below 6e-8 become 0: scale the loss, or use bf16.
 ///
 /// # What it saves
-/// Memory: results and what is kept for backward take half the bytes. Rows are gathered and written in half the
-/// bytes as well, but on CPU every entry is converted, and the cast itself reads the input once and writes
-/// half of it: of the time, measured, bf16 saves little, and f16 is slower than f32 on machines of the kind it was
-/// measured on, because of its conversions. What several operators read is best cast by hand, once.
+/// Results and saved tensors take half the memory. Rows are gathered and written in half the bytes as well, but on CPUs
+/// every entry is converted, and the cast reads the input and writes half of it. As measured, bf16 saves little time on
+/// CPUs and f16 is slower than f32, because of its conversions. Cast a tensor that several operators read once, by hand.
 /// `benches/peers` has the figures (`precision`).
 ///
 /// # Panics
-/// An operator inside panics (its `try_` form errs) if the device has no tensors of that type: Burn's
-/// ndarray backend has floats of 32 and 64 bits only.
+/// An operator in the scope panics (its `try_` form returns an error) if the device does not support the element type.
+/// Burn's ndarray backend supports floats of 32 and 64 bits only.
 ///
 /// # Source
 /// Micikevicius et al., "Mixed precision training", ICLR 2018.
@@ -103,8 +100,7 @@ pub fn with_precision<T>(precision: Precision, f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// An input of an operator in the precision in effect. Every operator calls it on its float inputs before it
-/// looks at their types.
+/// Casts an input of an operator to the precision in effect. Operators call it before they check element types.
 pub(crate) fn enter<const D: usize>(
     op: &'static str,
     arg: &'static str,
@@ -128,7 +124,7 @@ pub(crate) fn enter<const D: usize>(
     Ok(cast(x, to))
 }
 
-/// As [`enter`], for an operand that need not be there.
+/// As [`enter`], for an optional operand.
 pub(crate) fn enter_if<const D: usize>(
     op: &'static str,
     arg: &'static str,
@@ -137,7 +133,7 @@ pub(crate) fn enter_if<const D: usize>(
     x.map(|x| enter(op, arg, x)).transpose()
 }
 
-/// `x` in another float type, differentiable.
+/// Casts `x` to another float type, differentiably.
 pub(crate) fn cast<const D: usize>(x: Tensor<D>, to: FloatDType) -> Tensor<D> {
     let from = FloatDType::from(x.dtype());
     tensor(Cast { from, to }, [x.into_dispatch()])

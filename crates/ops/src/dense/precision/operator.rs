@@ -1,4 +1,4 @@
-//! Implements the cast as an operator: Burn's own casts one element at a time on one thread.
+//! Implements the cast as an operator, in parallel: Burn casts one element at a time on one thread.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
@@ -9,7 +9,7 @@ use half::{bf16, f16};
 use crate::operator::cpu::{Float, Host};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Tensors};
 
-/// A tensor in another float type, rounded to nearest, ties to even; on GPUs by Burn's own cast, which is one kernel.
+/// Cast to another float type, rounded to nearest, ties to even. GPUs use Burn's cast, which is one kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cast {
     pub(crate) from: FloatDType,
@@ -38,7 +38,7 @@ impl Operator for Cast {
     fn gradient(&self, _tracked: &[bool]) -> Gradient {
         Gradient::reading([false], false)
     }
-    /// A cast back.
+    /// The gradient is a cast in the opposite direction.
     fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
         call.run(Self { from: self.to, to: self.from })
     }

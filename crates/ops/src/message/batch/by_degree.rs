@@ -1,4 +1,4 @@
-//! Calls reduce functions per degree bucket.
+//! Calls reduce functions once per degree bucket.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use crate::message::batch::node_batch::{NodeBatch, NodeFn, REDUCE, Rows};
 use crate::message::columns::features;
 use crate::message::fields::Fields;
 
-/// Calls `f` for the nodes of each degree; rows of the results come in that order.
+/// Calls `f` for the nodes of each degree, and concatenates the results in this order.
 pub(crate) fn by_degree(
     op: &'static str,
     f: NodeFn<'_>,

@@ -14,17 +14,18 @@ use crate::message::batch::edge_selection::EdgeSelection;
 use crate::message::columns::{check_float, cut, picked, reduce_copy};
 use crate::message::fields::{Fields, MESSAGES};
 
-/// Columns of one kind, once read, by name and bucket.
+/// Cache of columns by key; each entry has one column per bucket.
 type Cuts<K> = RefCell<HashMap<K, Vec<Column>>>;
 
-/// Nodes by degree with their messages, cut into buckets of one degree. What buckets ask for is made once for all of
-/// them, when the first one asks: on their own they would each pay for the start of an operator and for a gradient as
-/// large as the whole.
+/// Nodes with their messages, sorted by degree and divided into buckets of one degree.
+///
+/// A field or reduction is computed for all buckets when the first bucket reads it. Separate computations would cost the
+/// overhead of an operator and a gradient of full size per bucket.
 #[derive(Debug)]
 pub(crate) struct DegreeBuckets {
     pub(crate) order: Arc<ByDegree>,
     pub(crate) frame: Frame,
-    /// Rows of the frame that the nodes are.
+    /// Rows of the frame at which the nodes are; see [`picking`](crate::message::columns::picking).
     pub(crate) nodes: Relation,
     messages: Fields,
     of_nodes: Cuts<String>,
@@ -32,7 +33,7 @@ pub(crate) struct DegreeBuckets {
     reduced: Cuts<(String, Reduce)>,
 }
 
-/// The part of a bucket of what `make` makes for all of them.
+/// The column of a bucket. `make` computes the columns of all buckets if they are not cached.
 fn part<K: Eq + Hash>(
     cuts: &Cuts<K>,
     key: K,
@@ -49,7 +50,7 @@ fn part<K: Eq + Hash>(
 }
 
 impl DegreeBuckets {
-    /// `messages` are those of the edges of `selection`, which is that of `order`.
+    /// `messages` are the messages of the edges of `selection`, which are in the order `order`.
     pub(crate) fn new(
         order: Arc<ByDegree>,
         selection: EdgeSelection,

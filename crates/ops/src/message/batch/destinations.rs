@@ -1,4 +1,4 @@
-//! Orders destinations for reduce functions: ascending, or by degree.
+//! Selects the destinations with messages for reduce functions, in ascending order or by degree.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use burn_gnn_graph::{Bytes, Compressed, CountBytes, Derived, Relation};
 use crate::error::OpsError;
 use crate::message::columns::{picking, placing};
 
-/// Destinations of a relation that edges reach, in a separate order, and these edges by destination. Made on first
-/// use in `O(E + V log V)` and kept with the relation.
+/// The destinations of a relation that have edges, in some order, and their edges sorted by destination. Computed on
+/// first use in `O(E + V log V)` and cached with the relation.
 #[derive(Debug)]
 pub(crate) struct Destinations {
-    /// The same sources, those destinations; every destination has an edge, and edges stand by destination.
+    /// The edges into these destinations, sorted by destination. Sources are the sources of the whole relation.
     pub(crate) relation: Relation,
-    /// Starts at the destination of the whole relation that each destination is.
+    /// Rows of these destinations in the whole relation, to gather from; see [`picking`].
     pub(crate) nodes: Relation,
-    /// Edge `i` leads row `i` of these destinations to the one of the whole relation.
+    /// Rows of these destinations in the whole relation, to scatter to; see [`placing`].
     pub(crate) delivery: Relation,
 }
 
-/// Destinations by number of edges, and then in their order.
+/// Destinations sorted by number of edges, in ascending order inside a degree.
 #[derive(Debug)]
 pub(crate) struct ByDegree {
     pub(crate) reached: Destinations,
-    /// Starts at the edge of the whole relation that each edge is.
+    /// Ids of the edges in the whole relation, to gather from; see [`picking`].
     pub(crate) edges: Relation,
-    /// Runs of destinations of one degree, at least one: number of edges of each, and their edges, both endpoints
-    /// numbered from 0.
+    /// Runs of destinations of one degree, at least one run: the degree, and the edges of the run with endpoints numbered
+    /// from 0.
     pub(crate) buckets: Vec<(usize, Relation)>,
-    /// Where each bucket starts among destinations and among edges, and where the last ends.
+    /// Bounds of the buckets among destinations and among edges.
     pub(crate) node_bounds: Vec<usize>,
     pub(crate) edge_bounds: Vec<usize>,
 }
@@ -50,7 +50,7 @@ impl CountBytes for ByDegree {
     }
 }
 
-/// What is kept with the relation under its type.
+/// Returns the value of type `T` that is cached with the relation, or computes it.
 fn kept<T: CountBytes + Send + Sync + 'static>(
     whole: &Relation,
     make: impl FnOnce(&Compressed) -> Result<T, OpsError>,
@@ -60,7 +60,7 @@ fn kept<T: CountBytes + Send + Sync + 'static>(
     cell.try_get_or_compute(|| Ok(Arc::new(make(csc)?))).cloned()
 }
 
-/// The in-edges of some destinations, in their order, which numbers the destinations; `csc` is that of the relation.
+/// The in-edges of `nodes`, in the order of `nodes`, which numbers the destinations of the result.
 pub(crate) fn into_nodes(
     whole: &Relation,
     csc: &Compressed,
@@ -73,7 +73,7 @@ pub(crate) fn into_nodes(
     Ok(Relation::from_coo(whole.num_src(), nodes.len(), src, dst)?)
 }
 
-/// The ids of [`into_nodes`].
+/// The ids of the edges of [`into_nodes`].
 pub(crate) fn in_edge_ids(csc: &Compressed, nodes: &[u32]) -> Vec<u32> {
     nodes.iter().flat_map(|&v| csc.row(v as usize)).map(|p| csc.edge_id(p)).collect()
 }
@@ -84,7 +84,7 @@ fn with_edges(whole: &Relation, csc: &Compressed) -> Vec<u32> {
 }
 
 impl Destinations {
-    /// In ascending order: about 20 bytes per edge.
+    /// In ascending order. Takes about 20 bytes per edge.
     pub(crate) fn ascending(whole: &Relation) -> Result<Arc<Self>, OpsError> {
         kept(whole, |csc| Self::new(whole, csc, with_edges(whole, csc)))
     }
@@ -99,7 +99,7 @@ impl Destinations {
 }
 
 impl ByDegree {
-    /// Those of a relation: about 40 bytes per edge.
+    /// By degree. Takes about 40 bytes per edge.
     pub(crate) fn of(whole: &Relation) -> Result<Arc<Self>, OpsError> {
         kept(whole, |csc| {
             let degree = |v: &u32| csc.row(*v as usize).len();
@@ -110,7 +110,7 @@ impl ByDegree {
                 .map(|run| (run.len(), degree(&run[0])))
                 .collect();
             if runs.is_empty() {
-                // Tells the shapes of results.
+                // An empty bucket: its call determines the shapes of results.
                 runs.push((0, 1));
             }
             let bucket = |&(n, degree): &(usize, usize)| {

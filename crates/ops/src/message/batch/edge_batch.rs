@@ -9,12 +9,11 @@ use crate::error::OpsError;
 use crate::message::batch::edge_selection::EdgeSelection;
 use crate::message::columns::{picked_ids, spread, typed};
 
-/// Some edges, with the features of their endpoints and their own, for a message function or `apply_edges`.
+/// Edges with features of their endpoints and of themselves: the argument of a message closure or of `apply_edges`.
 ///
-/// Rows of every tensor are the edges of the batch, in one order: by destination and then by edge id for a message
-/// function (destinations by their number of messages where the reduce function works
-/// [`by_degree`](crate::function::by_degree)), in the order asked for in `apply_edges`. [`ids`](Self::ids) are the ids
-/// of these edges.
+/// All tensors have one row per edge of the batch, in one order, which [`ids`](Self::ids) returns. For a message function
+/// it is by destination and then by edge id (by number of messages first if the reduce function is
+/// [`by_degree`](crate::function::by_degree)). For `apply_edges` it is the order of the ids in the call.
 #[derive(Clone, Debug)]
 pub struct EdgeBatch {
     selection: EdgeSelection,
@@ -36,15 +35,15 @@ impl EdgeBatch {
     pub fn ids(&self) -> Vec<u32> {
         picked_ids(self.len(), self.selection.eids.as_ref())
     }
-    /// The edges of the batch, numbered by its rows: for operators such as [`edge_softmax`](crate::edge_softmax).
-    /// Its destinations are those that the call is about, not all nodes of the type.
+    /// The edges of the batch, numbered by its rows, for operators such as [`edge_softmax`](crate::edge_softmax). Its
+    /// destinations are those of the call, not all nodes of the type.
     pub fn relation(&self) -> &Relation {
         &self.selection.relation
     }
     /// A float field of every edge's source, `[edges, ..]`.
     ///
     /// # Errors
-    /// No such field, or another rank or kind.
+    /// An unknown field; a field of another rank or kind.
     pub fn src<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
         self.endpoints(Target::Src, field)
     }

@@ -11,12 +11,12 @@ use crate::message::columns::{check_float, picked, picking};
 use crate::message::expression::{Expression, Operand};
 use crate::message::fields::Fields;
 
-/// Which nodes or edges a call is about: `..` for all, or ids, each given once.
+/// Nodes or edges of a call: `..` for all, or distinct ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection<'a> {
-    /// All of them.
+    /// All nodes or edges.
     All,
-    /// Those of these ids, in this order.
+    /// The nodes or edges with these ids, in this order.
     Some(&'a [u32]),
 }
 
@@ -41,22 +41,22 @@ impl<'a, const N: usize> From<&'a [u32; N]> for Selection<'a> {
     }
 }
 
-/// All edges of a relation, or some.
+/// All or some edges of a relation, with the frames of their endpoints.
 #[derive(Clone, Debug)]
 pub(crate) struct EdgeSelection {
-    /// The edges, numbered as this call has them; sources are all of the frame, destinations those of `nodes`.
+    /// The selected edges, renumbered. Sources are the rows of the source frame, destinations the rows in `nodes`.
     pub(crate) relation: Relation,
     pub(crate) src: Frame,
     pub(crate) dst: Frame,
     pub(crate) edges: Frame,
-    /// Rows of the destination frame that destinations are; `None` for all. See [`picking`].
+    /// Rows of the destinations in their frame; `None` for all rows. See [`picking`].
     pub(crate) nodes: Option<Relation>,
-    /// Rows of the edge frame that edges are; `None` for all.
+    /// Rows of the edges in their frame; `None` for all rows.
     pub(crate) eids: Option<Relation>,
 }
 
 impl EdgeSelection {
-    /// The features of one endpoint or of the edges.
+    /// The frame of sources, destinations or edges.
     pub(crate) fn frame(&self, target: Target) -> &Frame {
         match target {
             Target::Src => &self.src,
@@ -65,7 +65,7 @@ impl EdgeSelection {
         }
     }
 
-    /// A field of one endpoint or of the edges, row by row as this call numbers them.
+    /// A field of sources, destinations or edges, with the row numbers of [`relation`](Self::relation).
     pub(crate) fn column(&self, target: Target, field: &str) -> Result<Column, OpsError> {
         let pick = match target {
             Target::Src => None,
@@ -93,22 +93,22 @@ impl EdgeSelection {
         })
     }
 
-    /// The messages of a builtin, one row per edge.
+    /// Computes the messages of a builtin, one row per edge.
     pub(crate) fn fields(&self, message: &Message) -> Result<Fields, OpsError> {
         let rows = self.expression(message)?.rows(message.name, &self.relation)?;
         Ok(Fields::default().with_column(&message.out, rows))
     }
 
-    /// The same edges in the order of their destinations.
+    /// The same edges, sorted by destination.
     pub(crate) fn sorted(&self) -> Self {
         let Some(order) = self.relation.dst_order() else { return self.clone() };
-        // Only calls about all edges leave them unsorted.
+        // Selections of some edges are sorted already.
         debug_assert!(self.eids.is_none());
         Self { relation: self.relation.sorted_by_dst(), eids: Some(order.clone()), ..self.clone() }
     }
 
-    /// The destinations that edges reach, by their number of edges, and these edges by destination; and the rows of the
-    /// destination frame that those are. `order` is that of this relation.
+    /// The same edges, with destinations sorted by number of edges, and the rows of these destinations in their frame.
+    /// `order` is the order of this relation.
     pub(crate) fn by_degree(&self, order: &ByDegree) -> Result<(Self, Relation), OpsError> {
         let nodes = compose(self.nodes.as_ref(), &order.reached.nodes)?;
         let eids = Some(compose(self.eids.as_ref(), &order.edges)?);
@@ -123,7 +123,7 @@ impl EdgeSelection {
         ))
     }
 
-    /// The in-edges of some destinations, in their order.
+    /// The in-edges of some destinations, in the order of `nodes`.
     pub(crate) fn ending_in(&self, op: &'static str, nodes: &[u32]) -> Result<Self, OpsError> {
         different(op, "nodes", nodes, self.relation.num_dst())?;
         let csc = self.relation.csc();
@@ -131,7 +131,7 @@ impl EdgeSelection {
         self.part(relation, nodes.to_vec(), in_edge_ids(csc, nodes))
     }
 
-    /// Some edges, by destination; destinations are the nodes that they reach.
+    /// Some edges, sorted by destination. Destinations are their endpoints.
     pub(crate) fn of_edges(&self, op: &'static str, edges: &[u32]) -> Result<Self, OpsError> {
         different(op, "edges", edges, self.relation.num_edges())?;
         let end = |e: u32| self.relation.dst()[e as usize];
@@ -150,7 +150,7 @@ impl EdgeSelection {
         self.part(relation, nodes, eids)
     }
 
-    /// Some edges in the order given; destinations are all.
+    /// Some edges in the given order. Destinations are all rows of the frame.
     pub(crate) fn only_edges(&self, op: &'static str, edges: &[u32]) -> Result<Self, OpsError> {
         different(op, "edges", edges, self.relation.num_edges())?;
         let endpoints = |ids: &[u32]| edges.iter().map(|&e| ids[e as usize]).collect();
@@ -170,7 +170,7 @@ impl EdgeSelection {
     }
 }
 
-/// The rows that `second` picks among those that `first` picks; `None` picks all.
+/// Composes two selections of rows: `second` selects among the rows of `first`, where `None` stands for all rows.
 pub(crate) fn compose(first: Option<&Relation>, second: &Relation) -> Result<Relation, OpsError> {
     match first {
         None => Ok(second.clone()),
@@ -181,7 +181,7 @@ pub(crate) fn compose(first: Option<&Relation>, second: &Relation) -> Result<Rel
     }
 }
 
-/// Refuses ids out of range and ids given twice.
+/// Checks that ids are in range and distinct.
 pub(crate) fn different(
     op: &'static str,
     arg: &'static str,

@@ -1,4 +1,4 @@
-//! Holds the messages that nodes received (DGL's mailbox).
+//! Holds the messages of a batch of nodes (DGL's mailbox).
 
 use std::rc::Rc;
 
@@ -13,11 +13,11 @@ use crate::message::columns::{flat, reduce_copy, spread};
 
 const NAME: &str = "mailbox";
 
-/// Messages by node, of any number per node: node after node, inside a node in the order of edge ids.
+/// Messages of nodes, with any number of messages per node. Rows are sorted by node, and by edge id inside a node.
 ///
-/// Reductions and softmax run over the messages of each node, in one pass over the rows as they lie, with the semantics
-/// and gradients of [`gspmm`](crate::gspmm) and [`edge_softmax`](crate::edge_softmax). A reduction of messages as they
-/// came is made once for all degrees where the reduce function works [`by_degree`](crate::function::by_degree).
+/// Reductions and softmax over the messages of each node are one pass over the rows, with the semantics and gradients of
+/// [`gspmm`](crate::gspmm) and [`edge_softmax`](crate::edge_softmax). Under [`by_degree`](crate::function::by_degree) a
+/// reduction of unmodified messages is computed once for all degrees.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -41,7 +41,7 @@ const NAME: &str = "mailbox";
 pub struct Mailbox<const D: usize> {
     relation: Relation,
     messages: Tensor<D>,
-    /// Where messages of a bucket of nodes come from, under which name, and which bucket it is.
+    /// Under `by_degree`, for unmodified messages: the buckets, the name of the message, and the number of the bucket.
     bucket: Option<(Rc<DegreeBuckets>, String, usize)>,
 }
 
@@ -49,7 +49,7 @@ impl<const D: usize> Mailbox<D> {
     pub(crate) fn new(relation: Relation, messages: Tensor<D>) -> Self {
         Self { relation, messages, bucket: None }
     }
-    /// Field `name` of the messages of a bucket.
+    /// The message `name` of a bucket.
     pub(crate) fn of_bucket(
         sorted: &Rc<DegreeBuckets>,
         messages: Tensor<D>,
@@ -66,7 +66,7 @@ impl<const D: usize> Mailbox<D> {
     pub fn messages(&self) -> Tensor<D> {
         self.messages.clone()
     }
-    /// The nodes of the batch by the edges that messages came along, which are numbered by the rows.
+    /// The edges of the messages: edge `i` belongs to row `i`, destinations are the nodes of the batch.
     pub fn relation(&self) -> &Relation {
         &self.relation
     }
@@ -74,10 +74,10 @@ impl<const D: usize> Mailbox<D> {
     pub fn degrees(&self) -> Vec<u32> {
         self.relation.in_degrees().collect()
     }
-    /// The same mailbox with other rows instead of the messages.
+    /// Applies `f` to the messages. The result has the same nodes and edges.
     ///
     /// # Panics
-    /// `f` returns another number of rows.
+    /// `f` does not return one row per message.
     #[must_use]
     #[track_caller]
     pub fn map<const O: usize>(&self, f: impl FnOnce(Tensor<D>) -> Tensor<O>) -> Mailbox<O> {
@@ -93,7 +93,7 @@ impl<const D: usize> Mailbox<D> {
     /// Reduction of the messages of each node, `[nodes, ..]`.
     ///
     /// # Errors
-    /// An element type without a kernel, or rows of more than `u32::MAX` entries.
+    /// An element type without a kernel; rows of more than `u32::MAX` entries.
     pub fn reduce(&self, reduce: Reduce) -> Result<Tensor<D>, OpsError> {
         Ok(back(&match &self.bucket {
             Some((sorted, name, i)) => sorted.reduced(NAME, name, reduce, *i)?,
@@ -116,28 +116,28 @@ impl<const D: usize> Mailbox<D> {
     pub fn mean(&self) -> Result<Tensor<D>, OpsError> {
         self.reduce(Reduce::Mean)
     }
-    /// Largest message of each node, entry by entry; of equal ones the first.
+    /// Largest message of each node, per entry. Of equal messages the first is the argmax.
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
     pub fn max(&self) -> Result<Tensor<D>, OpsError> {
         self.reduce(Reduce::Max)
     }
-    /// Smallest message of each node, entry by entry; of equal ones the first.
+    /// Smallest message of each node, per entry. Of equal messages the first is the argmin.
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
     pub fn min(&self) -> Result<Tensor<D>, OpsError> {
         self.reduce(Reduce::Min)
     }
-    /// Softmax over the messages of each node, entry by entry, `[messages, ..]`.
+    /// Softmax over the messages of each node, per entry, `[messages, ..]`.
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
     pub fn softmax(&self) -> Result<Tensor<D>, OpsError> {
         try_edge_softmax(&self.relation, self.messages(), NormBy::Dst)
     }
-    /// A row per node for each of its messages: `[nodes, ..]` to `[messages, ..]`.
+    /// Repeats the row of each node for each of its messages: `[nodes, ..]` to `[messages, ..]`.
     ///
     /// # Errors
     /// Not one row per node.
@@ -158,7 +158,7 @@ impl<const D: usize> Mailbox<D> {
     /// The messages as `[nodes, messages of a node, ..]`, with `O = D + 1`.
     ///
     /// # Errors
-    /// Nodes with different numbers of messages (see [`by_degree`](crate::function::by_degree)), or another rank.
+    /// Nodes with different numbers of messages (see [`by_degree`](crate::function::by_degree)); `O` is not `D + 1`.
     pub fn dense<const O: usize>(&self) -> Result<Tensor<O>, OpsError> {
         if O != D + 1 {
             return Err(OpsError::Rank { op: NAME, expected: D + 1, actual: O });

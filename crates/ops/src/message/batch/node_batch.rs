@@ -1,4 +1,4 @@
-//! Holds the batches of edges and nodes that user-defined functions take (DGL's `EdgeBatch`).
+//! Holds the nodes that user-defined reduce and apply functions take (DGL's `NodeBatch`).
 
 use std::rc::Rc;
 
@@ -12,25 +12,25 @@ use crate::message::batch::mailbox::Mailbox;
 use crate::message::columns::{check_float, picked, picked_ids, typed};
 use crate::message::fields::{Fields, MESSAGES};
 
-/// What errors call a reduce function.
+/// Name of a reduce function in errors.
 pub(crate) const REDUCE: &str = "reduce function";
 
 /// A function of a batch of nodes, by reference.
 pub(crate) type NodeFn<'a> = &'a dyn Fn(&NodeBatch) -> Result<Fields, OpsError>;
 
-/// Where the fields of a batch of nodes come from.
+/// Origin of the fields of a batch of nodes.
 #[derive(Clone, Debug)]
 pub(crate) enum Rows {
-    /// Of a frame, those picked or all; their messages, one row per edge of a relation that is sorted by destination
-    /// and ends in the nodes.
+    /// Selected or all rows of a frame. Messages have one row per edge of a relation that is sorted by destination and
+    /// whose destinations are the nodes.
     Of(Frame, Option<Relation>, Option<(Relation, Fields)>),
-    /// Of a bucket of nodes of one degree.
+    /// A bucket of nodes of one degree.
     Bucket(Rc<DegreeBuckets>, usize),
 }
 
-/// Some nodes with their features, for an apply function, and with their messages for a reduce function.
+/// Nodes with their features for an apply function, and with their messages for a reduce function.
 ///
-/// A reduce function sees the nodes that have messages only.
+/// A reduce function gets only nodes with messages.
 #[derive(Clone, Debug)]
 pub struct NodeBatch {
     pub(crate) rows: Rows,
@@ -38,7 +38,7 @@ pub struct NodeBatch {
 }
 
 impl NodeBatch {
-    /// Some nodes of a frame, or all, with messages if there are any, one row per edge of a relation.
+    /// Selected or all nodes of a frame; for a reduce function with messages, one row per edge of a relation.
     pub(crate) fn of(
         frame: &Frame,
         pick: Option<&Relation>,
@@ -47,7 +47,7 @@ impl NodeBatch {
         let ids = picked_ids(frame.len(), pick);
         Self { rows: Rows::Of(frame.clone(), pick.cloned(), messages), ids }
     }
-    /// What `f` makes of the batch; `what` is how errors call it.
+    /// Calls `f` and checks its fields. `what` is the name of `f` in errors.
     pub(crate) fn call(
         &self,
         op: &'static str,
@@ -71,7 +71,7 @@ impl NodeBatch {
     /// A float field of the nodes, `[nodes, ..]`.
     ///
     /// # Errors
-    /// No such field, or another rank or kind.
+    /// An unknown field; a field of another rank or kind.
     pub fn data<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
         self.data_as(field)
     }
@@ -89,11 +89,10 @@ impl NodeBatch {
             }
         }
     }
-    /// Field `message` of the messages of the nodes, as message functions named it; `D` is the rank of the messages,
-    /// `[messages, ..]`.
+    /// The messages of the nodes with the name `message`; `D` is the rank of `[messages, ..]`.
     ///
     /// # Errors
-    /// No such field, another rank, or a batch of an apply function, which has no messages.
+    /// An unknown message; another rank; a batch of an apply function, which has no messages.
     pub fn mailbox<const D: usize>(&self, message: &str) -> Result<Mailbox<D>, OpsError> {
         let tensor = |column: Column| {
             check_float(MESSAGES, message, &column)?;

@@ -13,9 +13,9 @@ use crate::split_rows::first_rows;
 
 /// A [`Block`] with features of sources, destinations and edges per type (DGL's `srcdata`, `dstdata` and `edata`).
 ///
-/// [`MessageOps`](crate::MessageOps) and [`GraphMessageOps`] work on it as on a graph: fields `u` are read from the
-/// sources of a node type, fields `v` from its destinations, and results are written to destinations. Relations are
-/// those of the block, so a mean divides by the messages sampled. Cloning shares tensors.
+/// It implements [`MessageOps`](crate::MessageOps) and [`GraphMessageOps`](crate::GraphMessageOps) like a graph: fields
+/// `u` are read from the sources of a node type, fields `v` from its destinations, and results are written to
+/// destinations. A mean divides by the number of sampled messages. Cloning shares tensors.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -50,7 +50,7 @@ pub struct BlockData {
 }
 
 impl BlockData {
-    /// Without features.
+    /// Creates empty frames.
     pub fn new(block: &Block) -> Self {
         let schema = block.schema().clone();
         let frames = |side: &str, rows: &dyn Fn(usize) -> usize| {
@@ -81,14 +81,14 @@ impl BlockData {
         Ok(&self.relations[self.schema.etype(etype)?])
     }
 
-    /// A field of the sources of a node type, and its first rows as that of the destinations, which are the first
-    /// sources.
+    /// Inserts a field of the sources of a node type, and its first rows as the field of the destinations, which are the
+    /// first sources.
     ///
     /// # Gradients
-    /// Those of both meet in `x`. First order only.
+    /// The gradients of both fields are accumulated in `x`. First order only.
     ///
     /// # Errors
-    /// Unknown type, not one row per source, an empty or bad name.
+    /// An unknown node type; not one row per source; an invalid name.
     pub fn insert<const D: usize>(
         &mut self,
         ntype: impl NodeKey,
@@ -110,7 +110,7 @@ impl BlockData {
     pub fn src(&self, ntype: impl NodeKey) -> Result<&Frame, OpsError> {
         Ok(&self.src[self.schema.ntype(ntype)?])
     }
-    /// Features of the sources of a node type, to write.
+    /// Features of the sources of a node type, mutable.
     ///
     /// # Errors
     /// Unknown type.
@@ -125,7 +125,7 @@ impl BlockData {
     pub fn dst(&self, ntype: impl NodeKey) -> Result<&Frame, OpsError> {
         Ok(&self.dst[self.schema.ntype(ntype)?])
     }
-    /// Features of the destinations of a node type, to write.
+    /// Features of the destinations of a node type, mutable.
     ///
     /// # Errors
     /// Unknown type.
@@ -140,7 +140,7 @@ impl BlockData {
     pub fn edges(&self, etype: impl EdgeKey) -> Result<&Frame, OpsError> {
         Ok(&self.edges[self.schema.etype(etype)?])
     }
-    /// Features of the edges of a type, to write.
+    /// Features of the edges of a type, mutable.
     ///
     /// # Errors
     /// Unknown or ambiguous type.
@@ -156,13 +156,13 @@ impl GraphData for BlockData {
     }
     fn message_data(&self, etype: usize) -> RelationData {
         let (src, dst) = self.schema.endpoints(etype);
-        // Rows of sources and destinations differ also where they are of one type.
+        // Even if both are of one node type, sources and destinations of a block are different rows.
         RelationData {
             relation: self.relations[etype].clone(),
             src: self.src[src].clone(),
             dst: self.dst[dst].clone(),
             edges: self.edges[etype].clone(),
-            one_type: false,
+            shares_nodes: false,
         }
     }
     fn message_nodes(&mut self, ntype: usize) -> Result<&mut Frame, OpsError> {

@@ -30,7 +30,7 @@ impl GraphData for Graph {
             src: self.node_frames()[src].clone(),
             dst: self.node_frames()[dst].clone(),
             edges: self.edge_frames()[etype].clone(),
-            one_type: src == dst,
+            shares_nodes: src == dst,
         }
     }
     fn message_nodes(&mut self, ntype: usize) -> Result<&mut Frame, OpsError> {

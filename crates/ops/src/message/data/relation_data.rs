@@ -11,10 +11,10 @@ use crate::message::fields::Fields;
 use crate::message::function::{MessageFunction, Messages};
 use crate::message::reduce::{Call, messages_of, receive};
 
-/// A relation with the features of its sources, of its destinations and of its edges: a block, or one edge type.
+/// A relation with features of its sources, destinations and edges: a block, or one edge type of a graph.
 ///
-/// Sources and destinations have frames of their own, as the two sides of a block have.
-/// [`MessageOps`](crate::MessageOps) works on it as on a graph. Cloning shares tensors.
+/// Sources and destinations have separate frames, as in a block. It implements [`MessageOps`](crate::MessageOps) like a
+/// graph. Cloning shares tensors.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -34,17 +34,17 @@ pub struct RelationData {
     pub(crate) src: Frame,
     pub(crate) dst: Frame,
     pub(crate) edges: Frame,
-    /// Sources and destinations are the same nodes: what is written to one is written to both.
-    pub(crate) one_type: bool,
+    /// Whether sources and destinations are the same nodes, so that results are written to both frames.
+    pub(crate) shares_nodes: bool,
 }
 
 impl RelationData {
-    /// Without features.
+    /// Creates empty frames.
     pub fn new(relation: Relation) -> Self {
         let src = Frame::new("sources", relation.num_src());
         let dst = Frame::new("destinations", relation.num_dst());
         let edges = Frame::new("edges", relation.num_edges());
-        Self { relation, src, dst, edges, one_type: false }
+        Self { relation, src, dst, edges, shares_nodes: false }
     }
     /// The edges.
     pub fn relation(&self) -> &Relation {
@@ -54,7 +54,7 @@ impl RelationData {
     pub fn src(&self) -> &Frame {
         &self.src
     }
-    /// Features of sources, to write.
+    /// Features of sources, mutable.
     pub fn src_mut(&mut self) -> &mut Frame {
         &mut self.src
     }
@@ -62,7 +62,7 @@ impl RelationData {
     pub fn dst(&self) -> &Frame {
         &self.dst
     }
-    /// Features of destinations, to write.
+    /// Features of destinations, mutable.
     pub fn dst_mut(&mut self) -> &mut Frame {
         &mut self.dst
     }
@@ -70,7 +70,7 @@ impl RelationData {
     pub fn edges(&self) -> &Frame {
         &self.edges
     }
-    /// Features of edges, to write.
+    /// Features of edges, mutable.
     pub fn edges_mut(&mut self) -> &mut Frame {
         &mut self.edges
     }
@@ -81,7 +81,7 @@ impl RelationData {
         EdgeSelection { relation: self.relation.clone(), src, dst, edges, nodes: None, eids: None }
     }
 
-    /// Reduces over the edges of a selection and writes what comes out to its destinations; the names of the fields.
+    /// Reduces over the edges of a selection and writes the results to its destinations. Returns the names of the fields.
     fn receive(&mut self, call: &Call<'_>, of: &EdgeSelection) -> Result<Vec<String>, OpsError> {
         let fields = receive(call, of)?;
         write(&mut self.dst, &fields, of.nodes.as_ref())?;
@@ -89,7 +89,7 @@ impl RelationData {
         for f in &call.reducing.apply {
             names.extend(apply(call.op, &mut self.dst, of.nodes.as_ref(), f)?.owned_names());
         }
-        if self.one_type {
+        if self.shares_nodes {
             self.src = self.dst.clone();
         }
         Ok(names)
@@ -145,7 +145,7 @@ impl RelationData {
     }
 }
 
-/// `f` on some rows of a frame.
+/// Applies `f` to some rows of a frame.
 pub(crate) fn apply_nodes(
     op: &'static str,
     frame: &mut Frame,
@@ -162,7 +162,7 @@ pub(crate) fn apply_nodes(
     apply(op, frame, pick.as_ref(), f).map(drop)
 }
 
-/// Writes what an apply function makes of some rows of a frame to them, and returns it.
+/// Calls an apply function on some rows of a frame, writes its fields to these rows, and returns them.
 pub(crate) fn apply(
     op: &'static str,
     frame: &mut Frame,
@@ -174,8 +174,8 @@ pub(crate) fn apply(
     Ok(fields)
 }
 
-/// Puts fields into a frame. With `pick` they are rows of some nodes or edges: others keep theirs, or get 0 where the
-/// frame had no such column.
+/// Writes fields to a frame. With `pick` they are written to some rows; the other rows are kept, or are 0 if the frame
+/// did not have the column.
 pub(crate) fn write(
     frame: &mut Frame,
     fields: &Fields,

@@ -1,4 +1,4 @@
-//! Reduces the messages of all edge types into a node type at once.
+//! Runs `update_all` over all edge types: the messages of all edge types into a node type are reduced together.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::message::hetero::cross::{Part, check_alike, combined, with_messages};
 use crate::message::reduce::{Call, receive_builtin};
 use crate::multi::CrossReduce;
 
-/// Relation by relation with fused kernels, then over relations: every reducer is one that can be cut like this, and no
-/// relation of all edges has to be built and sorted.
+/// Reduces every relation by a fused operator, then combines relations. All builtin reducers can be divided in this way,
+/// so no relation of all edges has to be built and sorted.
 pub(crate) fn update_across_etypes<G: GraphData>(g: &G, call: &Call<'_>) -> Result<G, OpsError> {
     let op = call.op;
     let Some(reduction) = call.reducing.builtin() else { return Err(OpsError::Joint { op }) };
@@ -54,7 +54,7 @@ pub(crate) fn update_across_etypes<G: GraphData>(g: &G, call: &Call<'_>) -> Resu
     Ok(out)
 }
 
-/// Divides by the number of messages of all edge types.
+/// Divides by the number of messages from all edge types.
 fn divided(sums: &Column, relations: &[Relation]) -> Column {
     let mut degrees = vec![0.0; sums.len()];
     for relation in relations {

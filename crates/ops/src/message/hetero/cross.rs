@@ -1,10 +1,11 @@
-//! Reduces inside edge types, then across edge types.
+//! Runs `multi_update_all`: reduces inside edge types, then across edge types.
 
 use std::collections::BTreeMap;
 
 use burn::tensor::{Bool, Tensor, TensorData};
 use burn_gnn_graph::{Column, EdgeKey, GraphError, Relation, Schema};
 
+use crate::cat_features::cat_features;
 use crate::check::Difference;
 use crate::div_by::div_by;
 use crate::error::OpsError;
@@ -17,14 +18,15 @@ use crate::message::function::{MessageFunction, ReduceFunction};
 use crate::message::reduce::Call;
 use crate::multi::{CrossReduce, beats};
 
-/// What one edge type does in [`multi_update_all`](crate::GraphMessageOps::multi_update_all); made by [`on`].
+/// Message and reduce function of one edge type in
+/// [`multi_update_all`](crate::GraphMessageOps::multi_update_all); created by [`on`].
 pub struct RelationCall<'a> {
     etype: Box<dyn EdgeKey + 'a>,
     message: Box<dyn MessageFunction + 'a>,
     reduce: Box<dyn ReduceFunction + 'a>,
 }
 
-/// A message and a reduce function for one edge type.
+/// Assigns a message and a reduce function to an edge type.
 pub fn on<'a>(
     etype: impl EdgeKey + 'a,
     message: impl MessageFunction + 'a,
@@ -45,8 +47,8 @@ enum Over<'a> {
 /// A function of a batch of nodes.
 type ApplyFn<'a> = dyn Fn(&NodeBatch) -> Result<Fields, OpsError> + 'a;
 
-/// Reducer that combines the results of edge types per node, in
-/// [`multi_update_all`](crate::GraphMessageOps::multi_update_all). A [`CrossReduce`] is one as well.
+/// Cross reducer: combines the results of edge types at a node in
+/// [`multi_update_all`](crate::GraphMessageOps::multi_update_all). A [`CrossReduce`] converts to it.
 pub struct Cross<'a> {
     over: Over<'a>,
     apply: Option<Box<ApplyFn<'a>>>,
@@ -59,7 +61,7 @@ impl From<CrossReduce> for Cross<'_> {
 }
 
 impl<'a> Cross<'a> {
-    /// Sum.
+    /// Sum over edge types.
     pub fn sum() -> Self {
         CrossReduce::Sum.into()
     }
@@ -67,20 +69,20 @@ impl<'a> Cross<'a> {
     pub fn mean() -> Self {
         CrossReduce::Mean.into()
     }
-    /// Largest entries.
+    /// Maximum over edge types, per entry.
     pub fn max() -> Self {
         CrossReduce::Max.into()
     }
-    /// Smallest entries.
+    /// Minimum over edge types, per entry.
     pub fn min() -> Self {
         CrossReduce::Min.into()
     }
-    /// Side by side, `[nodes, edge types, ..]`, in the order of the schema (source type, then relation).
+    /// Stacks the results, `[nodes, edge types, ..]`, in the order of the schema (source type, then relation).
     pub fn stack() -> Self {
         Self { over: Over::Stack, apply: None }
     }
-    /// By a function of the rows, `[nodes, ..]` for each edge type in the order of the schema; it returns one row per
-    /// node.
+    /// Combines the results by a function of the rows, `[nodes, ..]` per edge type in the order of the schema, which
+    /// returns one row per node.
     ///
     /// ```
     /// use burn::tensor::Tensor;
@@ -111,15 +113,15 @@ impl<'a> Cross<'a> {
     }
 }
 
-/// Rows that one edge type gives its destinations.
+/// Results of one edge type.
 pub(crate) struct Part {
     pub(crate) etype: usize,
     pub(crate) rows: Column,
-    /// Which destinations it takes part for; `None` for all.
+    /// Whether each destination uses this edge type; `None` if all do.
     pub(crate) has: Option<Vec<bool>>,
 }
 
-/// Destinations with messages; `None` if all have some.
+/// Whether each destination has messages; `None` if all have.
 pub(crate) fn with_messages(relation: &Relation) -> Option<Vec<bool>> {
     let has: Vec<bool> = relation.in_degrees().map(|d| d > 0).collect();
     has.contains(&false).then_some(has)
@@ -156,7 +158,7 @@ pub(crate) fn multi<G: GraphData>(
         if let Some(difference) = Difference::of("fields", &*expected, &names) {
             return Err(unlike(OP, schema, [*of, *etype], difference));
         }
-        // Whether an edge type without messages is left out of a selection.
+        // Under a maximum of maxima (or a minimum of minima) an edge type without messages contributes nothing.
         let left_out = call.reducing.apply.is_empty()
             && call.reducing.builtin().is_some_and(|r| {
                 matches!(cross.over, Over::Reduce(over) if r.reduce.selects() && r.reduce == over)
@@ -210,7 +212,7 @@ fn unlike(
     }
 }
 
-/// Refuses rows of different shapes, element types or kinds.
+/// Checks that the results of all edge types have one row shape, element type and device.
 pub(crate) fn check_alike(
     op: &'static str,
     schema: &Schema,
@@ -237,7 +239,7 @@ fn stacked(parts: &[Part]) -> Column {
     shaped(cat_features(rows), &shape)
 }
 
-/// One row per destination; the first of equal rows wins under max and min.
+/// Combines results to one row per destination. Of equal entries under max and min the first one is selected.
 pub(crate) fn combined(reduce: CrossReduce, parts: &[Part]) -> Column {
     let mut out = flat(&parts[0].rows);
     let mut has = parts[0].has.clone();
@@ -264,7 +266,7 @@ pub(crate) fn combined(reduce: CrossReduce, parts: &[Part]) -> Column {
     shaped(out, features(&parts[0].rows))
 }
 
-/// Where `y` takes the place of `x`: it takes part, and `x` does not or is beaten.
+/// Mask of the entries where `y` replaces `x`: `y` is used, and `x` is not used or not as large (small).
 fn taken(
     x: &Tensor<2>,
     y: &Tensor<2>,

@@ -16,17 +16,17 @@ const NAME: &str = "edge_tensor";
 
 /// Features of every edge, `[edges, features]`, evaluated lazily.
 ///
-/// Source features (`x_j`), destination features (`x_i`), edge features, or arithmetic of two of these. A
-/// [`reduce`](Self::reduce) of `x_j`, or of `x_j` and edge features under `+ - * /`, is one [`gspmm`](crate::gspmm)
-/// that makes nothing of size edges; any other makes the rows once. Columns broadcast: equal, or 1.
+/// It is source features (`x_j`), destination features (`x_i`), edge features, or arithmetic of two of these. A
+/// [`reduce`](Self::reduce) of `x_j`, or of `x_j` and edge features under `+ - * /`, is one [`gspmm`](crate::gspmm) that
+/// allocates nothing per edge. Any other reduction computes the rows once. Features broadcast: equal sizes, or 1.
 ///
-/// Rows are in the order of edge ids, that of the graph's `edge_attr` and of every other tensor of its edges: what
-/// [`tensor`](Self::tensor) returns, [`map`](Self::map) passes on and [`with`](Self::with) takes goes with such tensors
-/// row by row, whether or not the edges of the graph are sorted.
+/// Rows are in the order of edge ids, as `edge_attr` and all other tensors of edges of the graph. Tensors that
+/// [`tensor`](Self::tensor) returns, [`map`](Self::map) passes on and [`with`](Self::with) takes can therefore be
+/// combined with such tensors row by row, whether or not the edges of the graph are sorted.
 ///
 /// # Panics
 /// Operators, [`tensor`](Self::tensor), [`reduce`](Self::reduce) and [`softmax`](Self::softmax) panic with the text of
-/// an [`OpsError`](crate::OpsError) on columns that do not broadcast and on element types or devices that differ.
+/// an [`OpsError`](crate::OpsError) on features that do not broadcast and on different element types or devices.
 #[derive(Clone, Debug)]
 pub struct EdgeTensor {
     relation: Relation,
@@ -39,25 +39,25 @@ impl EdgeTensor {
         Self { relation: relation.clone(), value }
     }
 
-    /// The edges as the rows of [`tensor`](Self::tensor) number them.
+    /// The edges, in the order of the rows of [`tensor`](Self::tensor).
     pub fn relation(&self) -> Relation {
         self.relation.clone()
     }
 
-    /// These rows, in the order of edge ids, instead of this tensor's.
+    /// Replaces the rows, in the order of edge ids.
     ///
     /// # Panics
-    /// Not one row per edge.
+    /// `rows` does not have one row per edge.
     #[must_use]
     #[track_caller]
     pub fn with(&self, rows: Tensor<2>) -> Self {
         let (expected, actual) = (self.relation.num_edges(), rows.dims()[0]);
         accept(check_rows(NAME, "rows", "one per edge", expected, actual));
-        let value = Expression::Copy(Operand::of(Target::Edge, rows, "rows made before".into()));
+        let value = Expression::Copy(Operand::of(Target::Edge, rows, "materialised rows".into()));
         Self { relation: self.relation.clone(), value }
     }
 
-    /// The rows, `[edges, columns]`, in the order of edge ids.
+    /// Materialises the rows, `[edges, features]`, in the order of edge ids.
     #[must_use]
     #[track_caller]
     pub fn tensor(&self) -> Tensor<2> {
@@ -72,7 +72,7 @@ impl EdgeTensor {
     /// ```
     /// use burn::tensor::Tensor;
     /// use burn_gnn_ops::EdgeTensor;
-    /// /// Messages times a mask of the edges, `[edges, 1]`, which the layer has from elsewhere.
+    /// /// Messages times a mask of the edges, `[edges, 1]`.
     /// fn masked(x_j: EdgeTensor, mask: Tensor<2>) -> EdgeTensor {
     ///     x_j.map(|rows| rows * mask)
     /// }
@@ -90,19 +90,19 @@ impl EdgeTensor {
         self.binary(SddmmOp::Dot, other)
     }
 
-    /// Concatenates the features of several tensors, `[edges, Σ columns]`: `torch.cat([x_i, x_j, e], dim=-1)`. The
-    /// rows are made.
+    /// Concatenates the features of several tensors, `[edges, Σ features]`, as `torch.cat([x_i, x_j, e], dim=-1)`. It
+    /// materialises the rows.
     ///
     /// ```
     /// use burn_gnn_ops::EdgeTensor;
-    /// /// The input of EdgeConv's network: the destination's features, and how the source's differ.
+    /// /// The input of EdgeConv's network: features of the destination, and their difference to the source.
     /// fn pairs(x_j: EdgeTensor, x_i: EdgeTensor) -> EdgeTensor {
     ///     EdgeTensor::cat([x_i.clone(), x_j - x_i])
     /// }
     /// ```
     ///
     /// # Panics
-    /// No tensor, tensors of relations with different numbers of edges, element types or devices that differ.
+    /// No tensors; tensors with different numbers of edges, element types or devices.
     #[must_use]
     #[track_caller]
     pub fn cat(tensors: impl IntoIterator<Item = Self>) -> Self {
@@ -129,14 +129,14 @@ impl EdgeTensor {
         self.with(accept(try_edge_softmax(&self.relation, logits, NormBy::Dst)))
     }
 
-    /// Reduction at destinations, `[destinations, columns]`; 0 without edges.
+    /// Reduces to one row per destination, `[destinations, features]`; 0 without edges.
     #[must_use]
     #[track_caller]
     pub fn reduce(&self, reduce: Reduce) -> Tensor<2> {
         flat(&accept(self.value.reduce(NAME, &self.relation, reduce)))
     }
 
-    /// One operand, made if it is none yet.
+    /// Converts to a single operand, and materialises arithmetic.
     #[track_caller]
     fn operand(self) -> (Self, Operand) {
         match &self.value {
@@ -198,7 +198,7 @@ mod tests {
             .map(|(target, rows)| EdgeTensor::of(&relation, target, x(rows), "x"))
     }
 
-    /// Targets of what is not made yet.
+    /// Targets of the operands of the expression.
     fn shape(x: &EdgeTensor) -> Vec<Target> {
         match &x.value {
             Expression::Copy(a) => vec![a.target],
@@ -207,13 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_fused_is_not_made() {
+    fn expressions_that_can_be_fused_are_not_materialised() {
         use Target::{Dst, Edge, Src};
         let [x_j, x_i, w] = parts();
         assert_eq!(shape(&x_j), [Src]);
         assert_eq!(shape(&(x_j.clone() * w.clone())), [Src, Edge]);
         assert_eq!(shape(&(w.clone() / x_i.clone())), [Edge, Dst]);
-        // Attention: weights that were made times rows that were not.
+        // Attention: materialised weights times lazy rows.
         let weights = (x_i.clone() + x_j.clone()).softmax();
         assert_eq!(shape(&weights), [Edge]);
         assert_eq!(shape(&(x_j.clone() * weights.clone())), [Src, Edge]);

@@ -1,4 +1,4 @@
-//! Lends tensors of CPU backends to kernels as slices.
+//! Connects CPU backends to kernels, which read tensors as slices.
 
 #[cfg(feature = "flex")]
 mod flex;
@@ -13,12 +13,12 @@ use burn::backend::tensor::FloatTensor;
 
 pub(crate) use crate::operator::definition::{Float, Host};
 
-/// The entries of an operand, none of one that is not there.
+/// The entries of an operand; empty for an absent one.
 pub(crate) fn floats_or_none<B: Host, T: Float>(x: Option<&FloatTensor<B>>) -> Cow<'_, [T]> {
     x.map_or(Cow::Borrowed(&[][..]), B::floats::<T>)
 }
 
-/// Runs `$body` with `$t` the element type. Public functions have refused other types before.
+/// Runs `$body` with `$t` as the element type. Public functions reject other types before.
 macro_rules! by_dtype {
     ($dtype:expr, $t:ident => $body:expr) => {
         match $dtype {

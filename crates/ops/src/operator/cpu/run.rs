@@ -5,7 +5,7 @@ use burn::backend::TensorMetadata;
 use crate::operator::definition::{Host, Operator, Spec};
 use crate::operator::tensors::Tensors;
 
-/// The results of a call, in debug builds of the shapes that it announced.
+/// Runs a call. Debug builds compare the shapes of its results with [`Operator::results`].
 pub(crate) fn run<B: Host, O: Operator>(inputs: Tensors<B>, op: &O) -> Tensors<B> {
     #[cfg(all(test, feature = "flex", feature = "ndarray"))]
     if let Some(results) = crate::operator::property_tests::instead_of_kernel(&inputs, op) {

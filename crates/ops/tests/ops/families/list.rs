@@ -1,4 +1,4 @@
-//! The operators, one constructor for each kind.
+//! Lists the operators, one constructor per kind.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use burn_gnn_ops::*;
 use super::{Family, On, TYPES, Typed};
 use burn_gnn_testutil::graphs;
 
-/// Rows of another width than the operand's only where it is one row for the whole graph.
+/// Reshapes operands: only a row for the whole graph may have another width.
 fn rows(x: &Tensor<2>, width: usize) -> Tensor<2> {
     let [n, actual] = x.dims();
     if width == actual { x.clone() } else { x.clone().reshape([n * actual / width, width]) }
@@ -30,7 +30,7 @@ fn flat<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     x.reshape([n])
 }
 
-/// GSpMM of rows with rows, under every reducer.
+/// GSpMM of rows of equal widths, under every reducer.
 fn gspmm_of(ops: &[BinaryOp], w: usize) -> Vec<Family> {
     let mut all = Vec::new();
     for (&op, reduce) in ops.iter().flat_map(|op| Reduce::ALL.map(|r| (op, r))) {
@@ -122,13 +122,13 @@ fn softmaxes(w: usize) -> Vec<Family> {
                 let parts =
                     (0..stack.len()).map(|r| sorted.clone().slice_dim(0, stack.edge_range(r)));
                 let y = edge_softmax_across(&stack, parts.collect());
-                // Without edges there is no relation in the stack.
+                // Without edges the stack has no relation.
                 if y.is_empty() { sorted } else { Tensor::cat(y, 0) }
             };
             flat(y.select(0, ints(&place, &device)))
         },
     ));
-    // On the edges of one type; the others stay 0.
+    // Softmax over the edges of one type; the remaining edges are 0.
     all.extend([NormBy::Dst, NormBy::Src].into_iter().map(|by| {
         Family::new(format!("edge_softmax_on {by:?}"), &edges, edges[0], move |g, x, reference| {
             let (eids, all): (Vec<u32>, _) =
@@ -234,7 +234,7 @@ fn aggregates(w: usize) -> Vec<Family> {
     all
 }
 
-/// Products of at most 32 × 32 entries: wider ones go through `gemm`.
+/// Products with at most 32 × 32 entries; larger ones are computed by `gemm`.
 fn relationals(w: usize) -> Vec<Family> {
     const O: usize = 6;
     let mut all = Vec::new();
@@ -391,7 +391,7 @@ fn segments(w: usize) -> Vec<Family> {
     all
 }
 
-/// Operators without a graph, whose rows are edges here.
+/// Dense operators; their rows are edges here.
 fn rowwise(w: usize) -> Vec<Family> {
     let edges = (On::Edge, w);
     let mut all = Vec::new();
@@ -446,7 +446,7 @@ fn rowwise(w: usize) -> Vec<Family> {
         });
         all.push(Family { by_gemm: true, ..product });
     }
-    // A target is one of at least one class.
+    // There must be a class.
     if w == 0 {
         return all;
     }
@@ -471,7 +471,7 @@ fn fused(w: usize) -> Vec<Family> {
         .collect()
 }
 
-/// Every operator at a width.
+/// Every operator at a feature size.
 pub(crate) fn all(w: usize) -> Vec<Family> {
     let pairs: Vec<_> = Target::ALL.into_iter().flat_map(|l| Target::ALL.map(|r| [l, r])).collect();
     let multis = multis(&CrossReduce::ALL, w);
@@ -481,7 +481,7 @@ pub(crate) fn all(w: usize) -> Vec<Family> {
         .collect()
 }
 
-/// One of each kind, for large graphs.
+/// One operator of each kind, for large graphs.
 pub(crate) fn few(w: usize) -> Vec<Family> {
     let ops = [BinaryOp::CopyLhs, BinaryOp::CopyRhs, BinaryOp::Mul];
     let pairs = [[Target::Src, Target::Dst], [Target::Edge, Target::Dst]];

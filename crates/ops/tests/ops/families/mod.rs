@@ -1,5 +1,5 @@
-//! Every family of operators in one form, for the tests of properties that all of them have; unit tests of the crate
-//! compile this module too. A new operator adds itself to `list.rs`.
+//! Every operator in one form, for tests of properties that all operators have. Unit tests of the crate compile this
+//! module too. A new operator adds itself to `list.rs`.
 
 mod list;
 
@@ -12,7 +12,7 @@ use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_ops::*;
 use burn_gnn_testutil::graphs;
 
-/// Numbers in ±[0.5, 1.5), never equal, the same for a seed on every machine.
+/// Distinct numbers in ±[0.5, 1.5), a function of the seed.
 pub(crate) fn numbers(seed: u64, n: usize) -> Vec<f64> {
     let stream = Stream::new(seed, "test", 0);
     (0..n as u64)
@@ -32,7 +32,7 @@ pub(crate) fn devices() -> [(&'static str, Device); 2] {
     [("flex", Device::flex()), ("ndarray", Device::ndarray())]
 }
 
-/// What the rows of an operand or of a result belong to.
+/// Rows of an operand or of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
     Src,
@@ -42,7 +42,7 @@ pub(crate) enum On {
     Whole,
 }
 
-/// A graph whose edges have a type, and an id that stays theirs wherever they stand.
+/// A graph whose edges have a type and an original id, which reordering does not change.
 #[derive(Clone, Debug)]
 pub(crate) struct Typed {
     pub(crate) relation: Relation,
@@ -53,7 +53,7 @@ pub(crate) struct Typed {
 const TYPES: usize = 3;
 
 impl Typed {
-    /// Most edges are of type 0.
+    /// Draws types; most edges have type 0.
     pub(crate) fn new(relation: &Relation) -> Self {
         let stream = Stream::new(8, "types", 0);
         let n = relation.num_edges() as u64;
@@ -71,7 +71,7 @@ impl Typed {
         }
     }
 
-    /// One relation for each of `types`, and its place among the tables.
+    /// A stack of one relation per type in `types`, over two tables.
     fn stack(&self, types: impl Iterator<Item = usize>) -> RelationStack {
         let (n, m) = (self.relation.num_src(), self.relation.num_dst());
         let relation = |ty: usize| {
@@ -88,25 +88,25 @@ impl Typed {
         self.types.iter().enumerate().filter(move |(_, t)| usize::from(**t) == ty).map(|(e, _)| e)
     }
 
-    /// Edges sorted by type, and the place of every edge among them.
+    /// Edges sorted by type, and the position of every edge in this order.
     fn sorted(&self) -> (Vec<u32>, Vec<u32>) {
         let order = TypeIndex::new(&self.types, TYPES).rows().to_vec();
-        let mut place = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(at, &e)| place[e as usize] = at as u32);
-        (order, place)
+        let mut positions = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(at, &e)| positions[e as usize] = at as u32);
+        (order, positions)
     }
 }
 
 type Call = dyn Fn(&Typed, &[Tensor<2>], bool) -> Tensor<1> + Sync;
 
-/// An operator with fixed parameters. Operands are matrices, the result is flat; a number is that of columns.
+/// An operator with fixed parameters. Operands are matrices, given by rows and number of columns; the result is flat.
 pub(crate) struct Family {
     pub(crate) name: String,
     operands: Vec<(On, usize)>,
     out: (On, usize),
-    /// Whether the result is one of the messages, so that no order of anything changes its value.
+    /// Whether the result is one of the messages, so that its value does not depend on any order.
     pub(crate) selects: bool,
-    /// Whether Burn's products take part, whose bits depend on the machine.
+    /// Whether the operator uses Burn's products, whose bits depend on the machine.
     pub(crate) by_gemm: bool,
     call: Box<Call>,
 }
@@ -132,18 +132,18 @@ impl Family {
         Self { selects, ..self }
     }
 
-    /// Where the vectors of [`values`](Self::values) and [`run`](Self::run) lie: operands, result.
-    pub(crate) fn places(&self) -> Vec<(On, usize)> {
+    /// Rows and columns of the vectors of [`values`](Self::values) and [`run`](Self::run): operands, then the result.
+    pub(crate) fn shapes(&self) -> Vec<(On, usize)> {
         [&self.operands[..], &[self.out]].concat()
     }
 
-    /// Operands, and behind them the cotangent of the result.
+    /// Operands, followed by the cotangent of the result.
     pub(crate) fn values(&self, g: &Typed, seed: u64) -> Vec<Vec<f64>> {
-        let places = self.places().into_iter().enumerate();
-        places.map(|(i, (on, width))| numbers(16 * seed + i as u64, g.rows(on) * width)).collect()
+        let shapes = self.shapes().into_iter().enumerate();
+        shapes.map(|(i, (on, width))| numbers(16 * seed + i as u64, g.rows(on) * width)).collect()
     }
 
-    /// Gradients of the operands, and behind them the result.
+    /// Gradients of the operands, followed by the result.
     pub(crate) fn run(
         &self,
         g: &Typed,
@@ -156,7 +156,7 @@ impl Family {
         gradients.into_iter().flatten().chain([out]).collect()
     }
 
-    /// The gradients of those operands that are tracked, and the result.
+    /// Gradients of the tracked operands, and the result.
     pub(crate) fn run_tracking(
         &self,
         g: &Typed,
@@ -184,8 +184,8 @@ impl Family {
         let cotangent = TensorData::new(cotangent.clone(), [cotangent.len()]);
         let mut loss = (out.clone() * Tensor::<1>::from_data(cotangent, (&device, place.1))).sum();
         if reference || g.relation.num_edges() == 0 {
-            // Of a relation without edges, references and stacks of no relations leave operands out of the graph of
-            // autodiff.
+            // References on relations without edges, and stacks without relations, do not connect operands to the
+            // autodiff graph.
             loss = operands.iter().fold(loss, |loss, x| loss + (x.clone() * 0.0).sum());
         }
         let grads = loss.backward();
@@ -194,7 +194,7 @@ impl Family {
             assert_eq!(
                 gradient.is_some(),
                 tracked,
-                "{}: operands with a gradient are those that are tracked",
+                "{}: exactly the tracked operands must have a gradient",
                 self.name
             );
             gradient

@@ -1,4 +1,4 @@
-//! Message passing on sampled blocks of several types against loops over their edges, gradients included.
+//! Message passing on sampled blocks of several types against loops over their edges, with gradients.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Graph;
@@ -100,7 +100,7 @@ fn into(ntype: usize) -> Vec<usize> {
     (0..4).filter(|&r| number(ETYPES[r].2) == ntype).collect()
 }
 
-/// What each of some numbers contributes to their reduction.
+/// Derivative of a reduction with respect to each number.
 fn shares(reduce: Reduce, values: &[f64]) -> Vec<f64> {
     let best = |better: fn(f64, f64) -> bool| {
         let mut first = 0;
@@ -119,8 +119,8 @@ fn shares(reduce: Reduce, values: &[f64]) -> Vec<f64> {
     }
 }
 
-/// Rows of a node type and gradients of their weighted sum: messages `h[u] · w[e]`, in groups that are reduced, whose
-/// results are added and multiplied by `scale`.
+/// Rows of a node type, and gradients of their weighted sum: messages `h[u] · w[e]` are reduced in groups, whose results
+/// are added and multiplied by `scale`.
 fn by_loops(
     case: &Case,
     ntype: usize,
@@ -164,8 +164,8 @@ fn agree(what: &str, got: &[Vec<f64>], want: &[Vec<f64>]) {
     }
 }
 
-/// The loops below are about something: sources that are no destinations, nodes with more than one edge type, edges of
-/// every type.
+/// The test block covers all cases: sources that are no destinations, nodes with several edge types, edges of every
+/// type.
 #[test]
 fn the_block_has_several_types() {
     let block = block();
@@ -194,7 +194,7 @@ fn messages_of_all_types_are_reduced_together() {
                 loss = loss + weighted(y);
             }
             agree(&format!("{backend}, {reduce:?}"), &case.gradients(loss), &want);
-            // No edge type ends in the third, and sources keep what they have.
+            // No edge type ends in the third node type, and sources are not modified.
             assert!(
                 made.dst("c").unwrap().get::<2>("y").is_err()
                     && made.src("a").unwrap().get::<2>("y").is_err()
@@ -241,7 +241,7 @@ fn edge_types_are_reduced_one_by_one_and_combined() {
     }
 }
 
-/// Fields of destinations are those of the first sources, and gradients of both meet.
+/// Fields of destinations are the first rows of the sources, and the gradients of both are accumulated.
 #[test]
 fn edges_read_both_sides() {
     for (backend, device) in devices() {
@@ -315,7 +315,7 @@ fn one_edge_type_and_destinations_of_a_block() {
     let mut only = vec![0.0; rows.len()];
     only[WIDTH..2 * WIDTH].copy_from_slice(&rows[WIDTH..2 * WIDTH]);
     assert_close("pull", &f64s(pulled.dst("a").unwrap().get::<2>("y").unwrap()), &only, TOLERANCE);
-    // What needs one edge type, and what does not fit.
+    // Calls that require one edge type, and invalid fields.
     assert!(matches!(
         case.data.pull(&[0], copy_u("h", "m"), f::sum("m", "y")),
         Err(OpsError::EdgeTypes { op: "pull", .. })

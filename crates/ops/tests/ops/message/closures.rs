@@ -1,4 +1,4 @@
-//! Closures as message and reduce functions: what builtins give, orders that only closures see, gradients.
+//! Closures as message and reduce functions: results of builtins, the order of messages, gradients.
 
 use burn::tensor::activation::tanh;
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -70,7 +70,7 @@ fn message(e: &EdgeBatch) -> Result<Fields, OpsError> {
     Ok(Fields::of("m", e.src::<2>("h")? * e.data::<2>("w")?))
 }
 
-/// Reduction of a dense mailbox by Burn's own.
+/// Reduction of a dense mailbox by Burn's operations.
 fn dense(reduce: Reduce, n: &NodeBatch) -> Result<Fields, OpsError> {
     let m: Tensor<3> = n.mailbox::<2>("m")?.dense()?;
     let y = match reduce {
@@ -108,7 +108,7 @@ fn against_builtins(what: &str, relation: &Relation) {
                 &of(&|b| b.update_all(message, buckets.clone())),
                 &want,
             );
-            // One reduction for all buckets, and beside it buckets that reduce on their own.
+            // One reduction for all buckets, and separate reductions per bucket.
             same(
                 &format!("{what}, by degree, mailbox"),
                 &of(&|b| b.update_all(message, by_degree(ragged))),
@@ -140,7 +140,7 @@ fn against_builtins(what: &str, relation: &Relation) {
 #[test]
 fn closures_give_what_builtins_give() {
     for (name, relation) in graphs::named() {
-        // Burn's own reductions of a dense mailbox want columns.
+        // Burn's reductions of a dense mailbox require a feature axis.
         against_builtins(name, &relation);
     }
     against_builtins("skewed", &graphs::random(30, 20, 150, 2.5));
@@ -243,7 +243,7 @@ fn nodes_without_messages_are_not_seen() {
             b.dst_mut()
                 .insert("id", Tensor::<1>::from_data([0.0, 1.0, 2.0, 3.0], (&device, DType::F64)))
                 .unwrap();
-            // The logarithm of the sum of no messages is -inf, and the gradient of `w` NaN.
+            // The logarithm of the sum of no messages is -inf, and the gradient of `w` is NaN.
             let log = |n: &NodeBatch| {
                 let ids = f64s(n.data::<1>("id")?);
                 assert_eq!(ids, n.ids().iter().map(|&v| f64::from(v)).collect::<Vec<_>>());

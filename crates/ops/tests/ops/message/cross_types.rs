@@ -13,7 +13,7 @@ use burn_gnn_testutil::{assert_close, central_differences};
 const TOLERANCE: f64 = 1e-12;
 const WIDTH: usize = 2;
 
-/// Edge types between node types 0, 1 and 2; sorted by name as the schema sorts them.
+/// Edge types between node types 0, 1 and 2, in the order of the schema.
 const TYPES: [(&str, &str, &str); 4] =
     [("a", "r", "a"), ("a", "s", "b"), ("b", "q", "a"), ("c", "p", "a")];
 
@@ -41,7 +41,7 @@ fn any_case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Numbers of nodes by type, then of edges by type; the graph that has them as tracked fields `h` and `w`.
+/// Tracked fields `h` of node types and `w` of edge types, and a graph with these fields.
 fn graph(case: &Case, values: &[Vec<f64>], device: &Device) -> (Graph, Vec<Tensor<2>>) {
     let device = device.clone().autodiff();
     let mut b = Graph::builder();
@@ -77,7 +77,7 @@ fn values(case: &Case) -> Vec<Vec<f64>> {
     sizes.enumerate().map(|(i, n)| numbers(i as u64 + 40, n)).collect()
 }
 
-/// Messages of an edge type, and the destinations they go to.
+/// Messages of an edge type, and their destinations.
 fn messages(case: &Case, values: &[Vec<f64>], etype: usize) -> (Vec<f64>, Vec<u32>) {
     let h = &values[index(TYPES[etype].0)];
     let edges = case.edges[etype].iter().enumerate();
@@ -167,7 +167,7 @@ proptest! {
         let values = values(&case);
         for (backend, device) in devices() {
             let (g, _) = graph(&case, &values, &device);
-            // Given in another order.
+            // Calls in another order.
             let calls = || TYPES.iter().rev().map(|&t| on(t, u_mul_e("h", "w", "m"), sum("m", "y")));
             let out = g.multi_update_all(calls(), Cross::stack()).unwrap();
             let side_by_side = g.multi_update_all(calls(), Cross::with(|rows: Vec<Tensor<2>>| Tensor::cat(rows, 1))).unwrap();
@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// A stack has one axis more than columns of the highest rank.
+/// A stack of columns of the highest rank has one more axis.
 #[test]
 fn stack_of_five_axes() {
     for (backend, device) in devices() {
@@ -236,7 +236,7 @@ fn some_case() -> Case {
     Case { counts: [4, 3, 2], edges }
 }
 
-/// Losses are linear in every number, and three edge types end in `a`: differences show more than f32 holds.
+/// Losses are linear in every number, and three edge types end in `a`: finite differences would reveal factors in f32.
 #[test]
 fn finite_differences() {
     let case = some_case();
@@ -303,7 +303,7 @@ fn two(edges: [(u32, u32); 2], device: &Device) -> Graph {
     g
 }
 
-/// A -> B0 gives 3, C -> B1 gives 5: numbers that DGL gets wrong.
+/// A -> B0 gives 3, C -> B1 gives 5. DGL returns wrong numbers for this case.
 #[test]
 fn relations_that_reach_different_nodes() {
     for (backend, device) in devices() {
@@ -331,7 +331,7 @@ fn relations_that_reach_different_nodes() {
             "but is left out of a minimum of minima"
         );
         assert_eq!(run([greatest, total], Cross::sum()), [3.0, 5.0]);
-        // Mixed: `ab` is left out of the maximum where it has no message, `cb` gives 0.
+        // Mixed reducers: `ab` does not contribute to the maximum where it has no message, `cb` contributes 0.
         assert_eq!(run([greatest, total], Cross::max()), [3.0, 5.0]);
     }
 }
@@ -403,11 +403,11 @@ fn apply_functions_inside_and_after() {
         let plus = |by: f64| move |n: &NodeBatch| Ok(Fields::of("y", n.data::<2>("y")? + by));
         let calls = ["ab", "cb"].map(|t| on(t, copy_u("h", "m"), max("m", "y").then(plus(1.0))));
         let out = g.multi_update_all(calls, Cross::max().then(plus(10.0))).unwrap();
-        // An apply function gives nodes without messages a value, which takes part.
+        // An apply function sets nodes without messages to a value, which contributes.
         assert_eq!(field(&out, "b"), [14.0, 16.0]);
         let out = g.update_all(copy_u("h", "m"), sum("m", "y").then(plus(1.0))).unwrap();
         assert_eq!(field(&out, "b"), [4.0, 6.0]);
-        // A node type that no edge type named ends in, and one named once.
+        // A node type without incoming edge types in the call, and one with a single edge type.
         let calls = [on("cb", copy_u("h", "m"), sum("m", "y"))];
         let out = g.multi_update_all(calls, CrossReduce::Mean).unwrap();
         assert_eq!(field(&out, "b"), [0.0, 5.0]);

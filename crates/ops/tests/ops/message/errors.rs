@@ -1,4 +1,4 @@
-//! Every typed error of message passing, from broken input, with its text.
+//! Every typed error of message passing, from invalid input, with its text.
 
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_gnn_graph::{Graph, GraphError};
@@ -41,10 +41,10 @@ fn fields_of_message_and_reduce_differ() {
     assert!(
         matches!(&error, OpsError::MessageField { reads, made, .. } if reads == "msg" && made == &["m"])
     );
-    let want = "update_all: the reduce function reads message `msg`, the message function makes [\"m\"]; use one name in both";
+    let want = "update_all: the reduce function reads message `msg`, the message function returns [\"m\"]; use one name in both";
     assert_eq!(error.to_string(), want);
     let closure = |e: &EdgeBatch| Ok(Fields::of("b", e.src::<2>("h")?).with("a", e.src::<2>("h")?));
-    let want = "pull: the reduce function reads message `m`, the message function makes [\"a\", \"b\"]; use one name in both";
+    let want = "pull: the reduce function reads message `m`, the message function returns [\"a\", \"b\"]; use one name in both";
     assert_eq!(text(on.pull(&[1], closure, sum("m", "y"))), want);
     // A closure as reduce function.
     let closure = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("x")?.sum()?));
@@ -76,7 +76,7 @@ fn unknown_fields_list_those_that_exist() {
     assert_eq!(text(g.on("has").unwrap().apply_edges(.., u_mul_e("h", "z", "y"))), want);
     let closure = |e: &EdgeBatch| Ok(Fields::of("m", e.data::<1>("z")?));
     assert_eq!(text(g.on("has").unwrap().apply_edges(.., closure)), want);
-    // Over all edge types: the one that has no such field.
+    // Over all edge types: an edge type without the field.
     assert_eq!(
         text(g.update_all(u_mul_e("h", "w", "m"), sum("m", "y"))),
         "edges of `user:likes:item`: no column `w`; there are []: add it first"
@@ -159,7 +159,7 @@ fn rows_that_closures_return() {
     let calls = [burn_gnn_ops::on(LIKES, copy_u("h", "m"), sum("m", "y"))];
     let want = "`multi_update_all: cross reducer: field y`: expected length 3 (one row per node), got 7; give 3 entries";
     assert_eq!(text(g.multi_update_all(calls, Cross::with(|_: Vec<Tensor<2>>| rows(7)))), want);
-    // What a closure finds wrong itself comes out as it is.
+    // Errors of closures are returned unchanged.
     let error = on
         .update_all(|e: &EdgeBatch| Ok(Fields::of("m", e.src::<2>("no")?)), sum("m", "y"))
         .unwrap_err();
@@ -174,7 +174,7 @@ fn dense_mailboxes_and_degrees() {
     let closure = |n: &NodeBatch| {
         Ok(Fields::of("y", n.mailbox::<2>("m")?.dense::<3>()?.sum_dim(1).squeeze_dim::<2>(1)))
     };
-    let want = "mailbox: nodes of this batch have 2 to 4 messages, a dense mailbox needs equal numbers; wrap the reduce function in `by_degree`";
+    let want = "mailbox: nodes of this batch have 2 to 4 messages, a dense mailbox requires equal numbers; wrap the reduce function in `by_degree`";
     assert_eq!(text(b.update_all(copy_u("h", "m"), closure)), want);
     assert!(b.update_all(copy_u("h", "m"), by_degree(closure)).is_ok());
     let other = |n: &NodeBatch| {
@@ -281,7 +281,7 @@ fn edge_types() {
             .starts_with("unknown edge type `hates`; the graph has [\"item:has:user\"")
     );
     let error = g.pull(&[0], copy_u("h", "m"), sum("m", "y")).unwrap_err();
-    let want = "pull: works on one edge type, the graph has [\"item:has:user\", \"user:likes:item\", \"user:likes:user\"]; \
+    let want = "pull: expected a graph of one edge type, got [\"item:has:user\", \"user:likes:item\", \"user:likes:user\"]; \
                 choose one with `on(edge_type)`";
     assert_eq!(error.to_string(), want);
     assert!(matches!(g.apply_edges(&[0], copy_u("h", "m")), Err(OpsError::EdgeTypes { .. })));
@@ -292,8 +292,8 @@ fn edge_types() {
     ));
     let closure = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.sum()?));
     let error = g.update_all(copy_u("h", "m"), closure).unwrap_err();
-    let want = "update_all: messages of several edge types are reduced together by sum, mean, max or min only; use `multi_update_all`, \
-                or `on(edge_type)` for one";
+    let want = "update_all: messages of several edge types can be reduced together by sum, mean, max or min only; use `multi_update_all`, \
+                or `on(edge_type)` for a single edge type";
     assert_eq!(error.to_string(), want);
     assert!(matches!(
         g.apply_nodes("cat", .., |_: &NodeBatch| Ok(Fields::default())),
@@ -301,7 +301,7 @@ fn edge_types() {
     ));
 }
 
-/// Counted by the type that they are of, not by the edges that a layer of all types joins.
+/// Rows are checked per edge type, not by the total number of edges.
 #[test]
 fn weights_and_features_of_one_edge_type() {
     let (g, device) = (graph(), Device::flex());
@@ -373,25 +373,26 @@ fn layers() {
     let g = graph();
     let device = Device::flex();
     let x = |rows: usize, columns: usize| Tensor::<2>::ones([rows, columns], &device);
-    let edges = |etype| g.edge_type(etype).unwrap();
+    let likes = || g.edge_type(LIKES).unwrap();
+    let has = || g.edge_type("has").unwrap();
     let want = "message_passing: edge type `item:has:user` joins different node types; give the features of both as `(x_src, x_dst)`";
-    assert_eq!(text(Plain.try_propagate(edges("has"), x(2, 1))), want);
+    assert_eq!(text(Plain.try_propagate(has(), x(2, 1))), want);
     let want = "message_passing: `x` must have 3 rows (one per destination of the relation), got 4; give as many rows";
-    assert_eq!(text(Plain.try_propagate(edges(LIKES), x(4, 1))), want);
+    assert_eq!(text(Plain.try_propagate(likes(), x(4, 1))), want);
     let want = "message_passing: `x` must have 2 rows (one per source of the relation), got 4; give as many rows";
-    assert_eq!(text(Plain.try_propagate(edges("has"), (x(4, 1), x(3, 1)))), want);
+    assert_eq!(text(Plain.try_propagate(has(), (x(4, 1), x(3, 1)))), want);
     let want = "message_passing: `edge_attr` must have 2 rows (one per edge of the relation), got 3; give as many rows";
-    assert_eq!(text(Plain.try_propagate(edges(LIKES).with_features(x(3, 1)), x(3, 1))), want);
+    assert_eq!(text(Plain.try_propagate(likes().with_features(x(3, 1)), x(3, 1))), want);
     let want = "message_passing: `weight` must have 2 rows (one per edge of the relation), got 3; give as many rows";
     let weight = Tensor::<1>::ones([3], &device);
-    assert_eq!(text(Plain.try_propagate(edges(LIKES).with_weight(weight), x(3, 1))), want);
-    let said = panic_text(|| drop(Unlike.propagate(edges(LIKES).with_features(x(2, 3)), x(3, 4))));
+    assert_eq!(text(Plain.try_propagate(likes().with_weight(weight), x(3, 1))), want);
+    let said = panic_text(|| drop(Unlike.propagate(likes().with_features(x(2, 3)), x(3, 4))));
     assert!(
         said.starts_with("edge_tensor: feature shapes [3] of `lhs` and [4] of `rhs`"),
         "{said}"
     );
     let double = Tensor::<2>::ones([2, 4], (&device, DType::F64));
-    let unlike = || edges(LIKES).with_features(double.clone());
+    let unlike = || likes().with_features(double.clone());
     let said = panic_text(|| drop(Unlike.propagate(unlike(), x(3, 4))));
     assert_eq!(
         said,

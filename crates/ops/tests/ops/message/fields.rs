@@ -1,4 +1,4 @@
-//! Message passing by field names: every builtin against a plain composition, subsets against loops, corners.
+//! Message passing by field names: builtins against compositions of operators, subsets against loops, corner cases.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_graph::{Graph, Relation};
@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use crate::{devices, f64s, numbers};
 use burn_gnn_testutil::{assert_close, graphs};
 
-/// Sums of a few terms in f64, in another order.
+/// Tolerance for sums of a few terms in f64, in another order.
 const TOLERANCE: f64 = 1e-12;
 
-/// A tensor of numbers that only the seed decides.
+/// A tensor of numbers that are a function of the seed.
 pub(crate) fn tensor<const D: usize>(seed: u64, shape: [usize; D], device: &Device) -> Tensor<D> {
     Tensor::from_data(
         TensorData::new(numbers(seed, shape.iter().product()), shape),
@@ -20,7 +20,7 @@ pub(crate) fn tensor<const D: usize>(seed: u64, shape: [usize; D], device: &Devi
     )
 }
 
-/// The sum of `x` times numbers.
+/// A weighted sum of `x`, as the loss.
 pub(crate) fn weighted<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     let weights = tensor(77, x.dims(), &x.device());
     (x * weights).sum()
@@ -46,7 +46,7 @@ fn binaries() -> Vec<(&'static str, Build, SddmmOp, Target, Target)> {
     }
 }
 
-/// Makes a function from the names of what it reads and of what it writes.
+/// Creates a message function from the names of the fields that it reads and writes.
 pub(crate) type Make<F> = fn(&str, &str) -> F;
 
 pub(crate) const REDUCERS: [(Reduce, Make<Reduction>); 4] = [
@@ -79,7 +79,7 @@ fn block(relation: &Relation, operands: &[Tensor<2>; 3]) -> RelationData {
     block
 }
 
-/// Result and gradients of all operands; those without are zeros.
+/// Result, and gradients of all operands; zeros for operands without a gradient.
 fn outcome(out: Tensor<2>, operands: &[Tensor<2>; 3]) -> Vec<Vec<f64>> {
     let touched =
         operands.iter().fold(weighted(out.clone()), |loss, x| loss + (x.clone() * 0.0).sum());
@@ -96,7 +96,7 @@ fn agree(what: &str, got: &[Vec<f64>], want: &[Vec<f64>]) {
     }
 }
 
-/// Messages made, then reduced, by references only.
+/// Computes and reduces messages by references.
 fn composed(
     relation: &Relation,
     op: SddmmOp,
@@ -188,14 +188,14 @@ fn feature_shapes_of_any_rank_broadcast() {
         assert_close(backend, &f64s(y), &f64s(want), 0.0);
         let y = b.update_all(f::e_sub_u("s", "h", "m"), f::max("m", "y")).unwrap();
         assert_eq!(y.dst().get::<3>("y").unwrap().dims(), [4, 3, 1]);
-        // Numbers per node and edge: the dot of two numbers is their product.
+        // One number per node and edge: the dot product of two numbers is their product.
         b.src_mut().insert("n", tensor(4, [5], &device)).unwrap();
         let y = b.apply_edges(.., f::u_dot_e("n", "s", "y")).unwrap();
         assert_eq!(y.edges().get::<1>("y").unwrap().dims(), [8]);
     }
 }
 
-/// `reduce` of rows of messages for the edges of each destination, and which destinations have some.
+/// Reduces messages at each destination. Also returns whether each destination has messages.
 pub(crate) fn naive(
     reduce: Reduce,
     messages: &[f64],
@@ -244,7 +244,7 @@ fn edges_of_one_type() -> impl Strategy<Value = (usize, Vec<(u32, u32)>)> {
     })
 }
 
-/// Some different ids below a bound, shuffled.
+/// Some distinct ids below a bound, shuffled.
 fn some_ids(bound: usize) -> impl Strategy<Value = Vec<u32>> {
     (Just((0..bound as u32).collect::<Vec<_>>()).prop_shuffle(), 0..=bound)
         .prop_map(|(ids, n)| ids[..n].to_vec())
@@ -268,7 +268,7 @@ proptest! {
             let (h, old) = (frame.get::<2>("h").unwrap(), frame.get::<2>("old").unwrap());
             let w = g.edges("_E").unwrap().get::<2>("w").unwrap();
             let (hs, olds, ws) = (f64s(h.clone()), f64s(old.clone()), f64s(w.clone()));
-            // Edges that send, and nodes that are written.
+            // The sending edges, and the nodes that are written.
             let into: Vec<u32> = (0..edges.len() as u32).filter(|&e| nodes.contains(&edges[e as usize].1)).collect();
             let out_of: Vec<u32> = (0..edges.len() as u32).filter(|&e| nodes.contains(&edges[e as usize].0)).collect();
             let reached = |ids: &[u32]| ids.iter().map(|&e| edges[e as usize].1).collect::<Vec<_>>();
@@ -307,7 +307,7 @@ proptest! {
                     }
                     let y = got.nodes("_N").unwrap().get::<2>(field).unwrap();
                     assert_close(&what, &f64s(y.clone()), &want, TOLERANCE);
-                    // Rows that were replaced pass nothing to the old ones, the others all of it.
+                    // The old column gets no gradient at replaced rows, and the full gradient at the other rows.
                     let touched = (old.clone() * 0.0).sum();
                     let grads = (weighted(y.clone()) + touched).backward();
                     let cotangent = numbers(77, 2 * n);
@@ -395,7 +395,7 @@ fn infinities_and_nan_stay_visible() {
 
 #[test]
 fn ties_go_to_the_first_edge() {
-    // Edges into node 0 are not in the order of their ids in any layout but COO.
+    // Only COO has the edges into node 0 in the order of their ids.
     let relation = graphs::relation(3, 2, &[(2, 0), (0, 1), (1, 0), (0, 0)]);
     for (backend, device) in devices() {
         let device = device.autodiff();
@@ -420,7 +420,7 @@ fn ties_go_to_the_first_edge() {
 
 #[test]
 fn prop_nodes_goes_up_a_tree() {
-    // A path 0 -> 1 -> 2 -> 3: every node adds what its child gave.
+    // A path 0 -> 1 -> 2 -> 3: every node adds the value of its predecessor.
     for (backend, device) in devices() {
         let device = device.autodiff();
         let x = Tensor::<1>::from_data([1.0, 10.0, 100.0, 1000.0], (&device, DType::F64))
@@ -445,7 +445,7 @@ fn prop_nodes_goes_up_a_tree() {
 
 #[test]
 fn prop_edges_follows_a_traversal() {
-    // 0 -> 1 -> 2 -> 4, 1 -> 3 -> 4: a node gets the number of the one that found it and adds its own.
+    // 0 -> 1 -> 2 -> 4, 1 -> 3 -> 4: a node adds its value to the value of the node that discovered it.
     for (backend, device) in devices() {
         let mut g = Graph::homogeneous(5, vec![0, 1, 1, 2, 3], vec![1, 2, 3, 4, 4]).unwrap();
         let x = Tensor::<1>::from_data([1.0, 10.0, 100.0, 1000.0, 10000.0], (&device, DType::F64));
@@ -487,7 +487,7 @@ fn apply_functions_see_what_was_written_and_nodes_without_messages() {
             frame.get_int::<1>("id").unwrap().into_data().iter::<i64>().collect::<Vec<_>>(),
             [0, 1, 2]
         );
-        // Some nodes only: others keep their rows, or get 0 in a new column.
+        // Some nodes only: the other nodes keep their rows, or get 0 in a new column.
         let y = y.apply_nodes("_N", &[2, 0], plus_one).unwrap();
         let want = [3.0, 3.0, want[2], want[3], 3.0, 3.0];
         assert_close(
@@ -544,7 +544,7 @@ fn apply_edges_on_some_edges_and_on_every_edge_type() {
             &want,
             TOLERANCE,
         );
-        // Every edge type has the field afterwards.
+        // All edge types have the field afterwards.
         let b = Graph::builder().nodes("a", 2).nodes("b", 1).edges(
             ("a", "r", "b"),
             vec![0, 1],

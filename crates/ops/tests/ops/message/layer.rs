@@ -57,7 +57,7 @@ type Rows = [Tensor<2>; 3];
 type Lazy = fn(EdgeTensor, EdgeTensor, EdgeTensor) -> EdgeTensor;
 type Plain = fn(&Relation, Rows) -> Tensor<2>;
 
-/// Messages, lazily and by tensors in edge-id order.
+/// Messages as lazy expressions, and as operations on tensors in edge-id order.
 fn messages() -> Vec<(&'static str, Lazy, Plain)> {
     vec![
         ("x_j", |j, _, _| j, |_, [j, ..]| j),
@@ -217,7 +217,7 @@ fn no_edges_and_no_nodes() {
     }
 }
 
-/// Features of both endpoints beside a time encoding, whose weights are tracked: a block may have no edge of a type.
+/// Features of both endpoints and a time encoding with tracked weights, also on blocks without edges of a type.
 #[test]
 fn concatenations_of_no_edges_have_gradients() {
     for relation in [
@@ -258,11 +258,11 @@ fn concatenations_of_no_edges_have_gradients() {
     }
 }
 
-/// Rows are in the order of edge ids whatever the order of destinations: what a layer computes of them goes row by row
-/// with any other tensor of the edges.
+/// Rows are in the order of edge ids, also if edges are not sorted by destination, so that a layer can combine them with
+/// other tensors of the edges.
 #[test]
 fn rows_are_in_the_order_of_edge_ids() {
-    // By destination the edges are 2, 0, 4, 3, 1.
+    // Sorted by destination the edges are 2, 0, 4, 3, 1.
     let pairs = [(2, 1), (0, 2), (1, 0), (2, 1), (0, 1)];
     let relation = graphs::relation(3, 3, &pairs);
     assert!(!relation.dst().is_sorted());
@@ -315,7 +315,7 @@ fn rows_are_in_the_order_of_edge_ids() {
     }
 }
 
-/// Messages see projected features, `update` the given ones; both endpoints share one product on a graph.
+/// Messages read projected features, `update` reads the given features. A pair of equal features gives the same result.
 #[test]
 fn projected_features() {
     struct Projected(Tensor<2>);
@@ -332,7 +332,7 @@ fn projected_features() {
         }
     }
     for (backend, device) in devices() {
-        let tensor = |rows, columns, seed| {
+        let tensor = |rows: usize, columns: usize, seed| {
             let data = TensorData::new(numbers(seed, rows * columns), [rows, columns]);
             Tensor::<2>::from_data(data, (&device, DType::F64))
         };

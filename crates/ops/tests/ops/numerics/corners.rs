@@ -1,4 +1,4 @@
-//! Corners that the documentation promises.
+//! Corner cases of GSpMM and GSDDMM, as documented.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::*;
@@ -14,7 +14,7 @@ fn bits(x: Vec<f64>) -> Vec<Option<f64>> {
     x.into_iter().map(|x| (!x.is_nan()).then_some(x)).collect()
 }
 
-/// A golden table: one small input, the hand-computed answer of every reducer, an empty row included.
+/// A small input with hand-computed results of every reducer, including a node without edges.
 #[test]
 fn table_of_reducers() {
     let rel = graphs::relation(3, 4, &[(0, 0), (1, 0), (1, 2), (2, 2), (0, 2), (2, 3)]);
@@ -52,7 +52,7 @@ fn infinities_and_nan_stay_visible() {
             bits(f64s(f(&rel, x.clone())))
         };
         let minus = Some(f64::NEG_INFINITY);
-        // The only message of destination 0 is -inf: that is an answer, not "no answer".
+        // The only message of destination 0 is -inf, which is a message, so the result is not 0.
         assert_eq!(seen(copy_u_max), [minus, None, None], "{backend}");
         assert_eq!(seen(copy_u_min), [minus, None, None], "{backend}");
         assert_eq!(seen(copy_u_sum), [minus, None, None], "{backend}");
@@ -98,10 +98,10 @@ fn without_in_edges_everything_is_zero() {
                 let x = Tensor::<2>::from_data([[1.0, 2.0], [3.0, 5.0]], &device).require_grad();
                 let e = Tensor::<2>::from_data([[2.0, 0.5], [1.0, 4.0]], &device).require_grad();
                 let y: Tensor<2> = gspmm(&rel, op, reduce, x.clone(), e.clone());
-                // Only rows without edges enter the loss.
+                // The loss contains only rows without edges.
                 let lonely =
                     Tensor::cat(vec![y.clone().slice_dim(0, 0..1), y.slice_dim(0, 2..3)], 0);
-                // Not -0, of which the inverse is -inf.
+                // Not -0, whose inverse is -inf.
                 let bits: Vec<u64> = f64s(lonely.clone()).into_iter().map(f64::to_bits).collect();
                 assert_eq!(bits, [0; 4], "{backend}, {op:?} {reduce:?}");
                 let grads = (lonely * 1e30).sum().backward();
@@ -115,7 +115,7 @@ fn without_in_edges_everything_is_zero() {
 
 #[test]
 fn of_equal_messages_the_first_edge_wins() {
-    // Edge ids of destination 0 are 1, 2 and 3; sources in falling order, so that CSC is not sorted by source.
+    // Destination 0 has edges 1, 2 and 3 with descending sources, so that CSC is not sorted by source.
     let rel = graphs::relation(3, 2, &[(0, 1), (2, 0), (1, 0), (0, 0)]);
     for (backend, device) in devices() {
         let device = device.autodiff();
@@ -139,7 +139,7 @@ fn of_equal_messages_the_first_edge_wins() {
 
 #[test]
 fn losers_with_infinite_derivative_stay_out() {
-    // Destination 0 takes edge 0 (5 / 1); edge 1 divides by 0 and gives -inf, with derivative inf.
+    // The argmax of destination 0 is edge 0 (5 / 1). Edge 1 divides by 0 and gives -inf, with derivative inf.
     let rel = graphs::relation(2, 1, &[(0, 0), (1, 0)]);
     for (_, device) in devices() {
         let device = device.autodiff();
@@ -161,14 +161,14 @@ fn inputs_that_are_not_contiguous() {
         let device = device.autodiff();
         let x = Tensor::<2>::from_data(call.lhs.clone(), (&device, DType::F64));
         let e = Tensor::<2>::from_data(call.rhs.clone(), (&device, DType::F64));
-        // Stored transposed, and as the middle of something larger.
+        // A transposed view, and a slice of a larger tensor.
         let xt = x.transpose().require_grad();
         let pad = Tensor::<2>::ones([2, 3], (&device, DType::F64));
         let wide = Tensor::cat(vec![pad.clone(), e, pad], 0).require_grad();
         let y: Tensor<2> =
             u_mul_e_sum(&rel, xt.clone().transpose(), wide.clone().slice_dim(0, 2..10));
         let cotangent = burn::tensor::TensorData::new(crate::numbers(99, 12), [4, 3]);
-        // The cotangent comes in transposed as well.
+        // The cotangent is a transposed view as well.
         let c = Tensor::<2>::from_data(cotangent, (&device, DType::F64)).transpose();
         let grads = (y.clone().transpose() * c).sum().backward();
         assert_close(backend, &f64s(y), &want.out, 1e-14);
@@ -198,7 +198,7 @@ fn gradient_checkpointing_gives_the_same() {
                     (device, DType::F64),
                 )
                 .require_grad();
-                // Operands that are themselves results, so that a checkpoint may have to compute them again.
+                // Operands are results of operations, so that checkpointing may recompute them.
                 let y: Tensor<2> = u_div_e_sum(&rel, x.clone().exp() * 2.0, w.clone().exp() + 1.0);
                 let z: Tensor<2> =
                     gspmm(&rel, BinaryOp::Mul, reduce, x.clone().tanh(), w.clone().tanh());
@@ -247,7 +247,7 @@ fn matrices_without_rows_or_columns() {
             let len = |bit: usize, full: usize| if code >> bit & 1 == 0 { 0 } else { full };
             let (n, k, m) = (len(0, 3), len(1, 4), len(2, 2));
             let what = format!("{backend}, [{n}, {k}] x [{k}, {m}]");
-            // Results of operations, so that gradients go on through both.
+            // Results of operations, so that gradients propagate through both.
             let x = Tensor::<2>::ones([n, k], (&device, DType::F64)).require_grad();
             let w = Tensor::<2>::ones([k, m], (&device, DType::F64)).require_grad();
             let y = matmul_rows(x.clone() * 2.0, w.clone() * 3.0);
@@ -271,7 +271,7 @@ fn empty_matrices_that_disagree() {
 
 #[test]
 fn a_gradient_of_one_operand_alone() {
-    // What the other gradient would need is not kept then.
+    // Tensors for the other gradient are not saved.
     let relation = graphs::random(30, 20, 200, 2.0);
     for (backend, device) in devices() {
         for op in BinaryOp::ALL {
@@ -321,9 +321,9 @@ fn alone<const D: usize>(call: &Call<Gspmm>, device: &Device, side: usize) -> Op
     Some(crate::f64s(operands[side].grad(&grads).expect("a tracked operand has a gradient")))
 }
 
-/// Somebody overwrites the file of a mapped topology: operators see other nodes, or panic, but every row of a result
-/// per edge is written once, and no memory that others have freed comes back. (Miri maps no files, Windows does not
-/// overwrite mapped ones.)
+/// Another process overwrites the file of a mapped topology: operators read other nodes or panic, but every row of a
+/// result per edge is written once, and results contain no uninitialised memory. (Miri does not support mapped files,
+/// and Windows does not overwrite them.)
 #[cfg(not(any(windows, miri)))]
 #[test]
 fn a_mapped_topology_that_changes() {
@@ -336,9 +336,9 @@ fn a_mapped_topology_that_changes() {
         |k: usize| (0..edges).map(move |i| ((i * k + i / 7) % nodes) as u32).collect::<Vec<_>>();
     let plain = Graph::homogeneous(nodes, end(31), end(17)).unwrap();
     let file = std::env::temp_dir().join(format!("burn-gnn-ops-{}.topology", std::process::id()));
-    // Softmax, dots of both endpoints, and the gradient of edge features, each a row per edge.
+    // Softmax, dot products of both endpoints, and the gradient of edge features, each with one row per edge.
     let run = |relation: &Relation, device: &Device| {
-        // Freed memory, of the size of the results.
+        // Frees memory of the size of the results.
         drop(vec![777f32; edges * WIDTH]);
         let device = device.clone().autodiff();
         let tensor = |rows: usize, by: usize| {
@@ -370,7 +370,7 @@ fn a_mapped_topology_that_changes() {
                 assert_eq!(garbage, u32::MAX, "{backend}: there is a node 0");
                 continue;
             };
-            // No softmax looks at the node at the other endpoint.
+            // Softmax does not read the node at the other endpoint.
             assert_eq!(got[0], want[0], "{backend}");
             let (x, y) =
                 (|i: usize| ((i * 5) % 13) as f64 - 6.0, |i: usize| ((i * 7) % 13) as f64 - 6.0);

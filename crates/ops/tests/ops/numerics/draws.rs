@@ -1,4 +1,4 @@
-//! Dropout and initial values belong to original ids.
+//! Dropout masks and initial values are functions of original ids.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::{Stream, dropout, glorot_uniform, uniform_rows};

@@ -1,4 +1,4 @@
-//! One test for every variant, from broken input; the panic says the same.
+//! One test per error variant, from invalid input. Panics have the same text.
 
 use burn::tensor::{DType, Device, Tensor};
 use burn_gnn_ops::*;
@@ -43,14 +43,14 @@ fn broadcast() {
 
 #[test]
 fn too_wide() {
-    // 2^40 columns, though no row has any: the check comes before anything is allocated.
+    // 2^40 features and no rows: the check runs before memory is allocated.
     let (lhs, rhs) = (zeros([0, 1 << 20, 1]), zeros([0, 1, 1 << 20]));
     let none = graphs::relation(0, 2, &[]);
     let error = try_gspmm::<3, 3, 3>(&none, BinaryOp::Mul, Reduce::Sum, lhs, rhs).unwrap_err();
     let want = "gspmm: a row of feature shape [1048576, 1048576] (first axis left out) must have at most 4294967295 entries; \
                 split the features";
     assert_eq!(error.to_string(), want);
-    // Allowed, and nothing to compute: 2^30 columns without rows.
+    // 2^30 features without rows are allowed.
     let (lhs, rhs) = (zeros([0, 1 << 15, 1]), zeros([0, 1, 1 << 15]));
     for reduce in Reduce::ALL {
         let y = try_gspmm::<3, 3, 3>(

@@ -1,4 +1,4 @@
-//! The 16-bit types, as tests of several operators see them.
+//! The 16-bit types, for tests of several operators.
 
 use burn::tensor::{DType, TensorData};
 
@@ -6,7 +6,7 @@ use burn::tensor::{DType, TensorData};
 pub(crate) const HALVES: [(DType, f64); 2] =
     [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)];
 
-/// The nearest numbers of a type.
+/// Rounds numbers to a type.
 pub(crate) fn rounded(x: &[f64], dtype: DType) -> Vec<f64> {
     let data = TensorData::new(x.to_vec(), [x.len()]);
     data.convert_dtype(dtype).convert_dtype(DType::F64).try_into_vec().unwrap()

@@ -1,4 +1,4 @@
-//! f16 and bf16: the bits of f32 on the same numbers, rounded once, forward and backward.
+//! f16 and bf16 results have the bits of f32 results on the same numbers, rounded once, forward and backward.
 
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::RelationStack;
@@ -32,7 +32,7 @@ fn operand(seed: u64, n: usize, dtype: FloatDType) -> Vec<f64> {
     ))
 }
 
-/// Result and gradients of every operand, calculated in `dtype`, and rounded to `round`.
+/// Result and gradients of every operand, computed in `dtype` and rounded to `round`.
 fn run(
     f: Operator<'_>,
     operands: &[Vec<f64>],
@@ -62,7 +62,7 @@ fn run(
         .collect()
 }
 
-/// `gradients`: whether backward reads nothing that was rounded before, so that bits are the same there too.
+/// `gradients`: whether to compare bits of gradients; backward must not read a rounded tensor.
 fn check(what: &str, lengths: &[usize], gradients: bool, f: Operator<'_>) {
     for dtype in TYPES {
         let operands: Vec<_> =
@@ -78,7 +78,7 @@ fn check(what: &str, lengths: &[usize], gradients: bool, f: Operator<'_>) {
     }
 }
 
-/// Narrow and wide matrices; rows that are gathered edge after edge and pair by pair; either order of the product.
+/// Narrow and wide matrices, rows gathered by edge and by pair, either order of multiplication and sum.
 #[test]
 fn relational() {
     let relation = graphs::random(60, 50, 900, 2.0);
@@ -126,7 +126,7 @@ fn typed_products() {
     }
 }
 
-/// The gradient reads the result, which was rounded.
+/// The gradient reads the rounded result.
 #[test]
 fn softmax_of_segments() {
     let segments = Segments::from_lengths(&[30, 0, 257, 13]);
@@ -173,13 +173,13 @@ fn sums_over_relations() {
     }
 }
 
-/// The number as it is in f16.
+/// The number rounded to f16.
 fn halves(x: Vec<f64>) -> Tensor<1> {
     let n = x.len();
     Tensor::from_data(TensorData::new(x, [n]), (&device(), DType::F16))
 }
 
-/// Every addend is below the least f16, their sum is not.
+/// Every term is below the smallest f16, their sum is not.
 #[test]
 fn gradients_of_scores_are_summed_before_they_are_rounded() {
     const N: usize = 4096;
@@ -218,7 +218,7 @@ fn gradients_behind_an_activation_are_summed_before_they_are_rounded() {
     near("bias", bias.grad(&grads).unwrap());
 }
 
-/// A factor makes the source row too small for f16, the gradient brings it back.
+/// A factor makes the source row too small for f16, and the gradient scales it back.
 #[test]
 fn gradients_of_weights_are_scaled_before_they_are_rounded() {
     let relation = graphs::relation(1, 1, &[(0, 0)]);

@@ -1,4 +1,4 @@
-//! Operands of four and five axes: as plain tensors compute them, and a GPU backend too.
+//! Operands with four and five axes, against plain tensor operations, also on a GPU backend.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
@@ -27,7 +27,7 @@ fn leaf<const D: usize>(
         .require_grad()
 }
 
-/// The result of `f` and both gradients; those of an operand that it does not look at are 0.
+/// The result of `f` and both gradients; 0 for an operand that `f` does not read.
 fn outcome<const D: usize>(
     operands: [Tensor<D>; 2],
     f: impl Fn(Tensor<D>, Tensor<D>) -> Tensor<D>,
@@ -47,7 +47,7 @@ fn same(what: &str, got: &[Vec<f64>], want: &[Vec<f64>], tolerance: f64) {
     }
 }
 
-/// Every operator of rank `D` on feature shapes that broadcast; their last axes are equal, as dot products ask for.
+/// Every operator of rank `D` on feature shapes that broadcast. Their last axes are equal, as dot products require.
 fn check<const D: usize>(relation: &Relation, lhs: &[usize], rhs: &[usize]) {
     let cpu = devices().map(|(name, device)| (name, device, DType::F64, 1e-11));
     let gpu = gpu().map(|device| ("gpu", device, DType::F32, 2e-5));

@@ -1,4 +1,4 @@
-//! Mixed precision: the bits of a cast by hand, gradients in the input's type, and a scope that ends.
+//! `with_precision`: the bits of explicit casts, gradients in the type of the input, the end of the scope.
 
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{Relation, RelationStack};
@@ -18,14 +18,14 @@ fn leaf<const D: usize>(seed: u64, shape: [usize; D], dtype: DType) -> Tensor<D>
     Tensor::from_data(data, (&Device::flex().autodiff(), dtype)).require_grad()
 }
 
-/// Result and both gradients of `f`, with the types of all three.
+/// Result and both gradients of `f`, with their element types.
 fn run(
     f: impl FnOnce(Tensor<2>, Tensor<2>) -> Tensor<2>,
     op: BinaryOp,
 ) -> ([Vec<f64>; 3], [DType; 3]) {
     let (x, w) = (leaf(1, [4, 5], DType::F32), leaf(2, [6, 5], DType::F32));
     let y = f(x.clone(), w.clone());
-    // A cotangent that is not the same everywhere, exact in 16 bits.
+    // A non-constant cotangent that is exact in 16 bits.
     let g = TensorData::new((0..15).map(|i| f64::from(i - 7)).collect::<Vec<_>>(), [3, 5]);
     let g = Tensor::<2>::from_data(g, (&Device::flex().autodiff(), y.dtype()));
     let grads = (y.clone() * g).sum().backward();
@@ -92,7 +92,7 @@ fn the_scope_ends() {
             assert_eq!(copy_u_sum(&relation(), x).dtype(), DType::F32);
         });
         assert_eq!(precision(), Precision::BF16);
-        // Other threads have settings of their own.
+        // The setting is local to a thread.
         assert_eq!(std::thread::spawn(precision).join().unwrap(), Precision::Full);
     });
     assert_eq!(precision(), Precision::Full);
@@ -100,7 +100,7 @@ fn the_scope_ends() {
         std::panic::catch_unwind(|| with_precision(Precision::F16, || panic!("on purpose")));
     assert!(panic.is_err());
     assert_eq!(precision(), Precision::Full);
-    // An operator whose arguments are wrong leaves by the same door.
+    // A panic of an operator ends the scope too.
     let wrong = Tensor::<2>::ones([5, 1], &Device::flex());
     assert!(
         with_precision(Precision::F16, || try_gspmm_copy(
@@ -142,7 +142,7 @@ fn which_inputs_are_cast() {
         ] {
             assert_eq!(copy_u_sum(&r, leaf(1, [4, 2], own)).dtype(), out, "{own:?}");
         }
-        // Operands of two 16- or 32-bit types meet; f64 stays and does not fit.
+        // Operands of different 16- or 32-bit types are cast to one type; f64 is not cast and does not match.
         let mixed = |l, w| {
             try_gspmm::<2, 2, 2>(
                 &r,
@@ -161,13 +161,13 @@ fn which_inputs_are_cast() {
             ),
             "{error}"
         );
-        // No message passing, no cast.
+        // Operators without messages do not cast.
         let x = Tensor::<2>::ones([4, 2], &Device::flex());
         assert_eq!(dropout(x, 0.5, burn_gnn_ops::Stream::new(0, "x", 0), None).dtype(), DType::F32);
     });
 }
 
-/// A tensor that is not stored in row-major order, and one of more entries than a thread takes.
+/// A tensor that is not in row-major order, and a tensor with more entries than a thread processes.
 #[test]
 fn any_layout_and_size() {
     let n = 300_000;
@@ -183,7 +183,7 @@ fn any_layout_and_size() {
 }
 
 #[test]
-// Burn has deprecated its ndarray backend; people still use it.
+// Burn has deprecated its ndarray backend; users still enable it.
 #[allow(deprecated)]
 fn a_device_without_16_bit_types() {
     let x = Tensor::<2>::ones([4, 2], &Device::ndarray());
@@ -206,11 +206,11 @@ fn a_device_without_16_bit_types() {
     assert_eq!(copy_u_sum(&relation(), x).dtype(), DType::F32);
 }
 
-/// An operator on flat inputs of the lengths given, which it shapes itself.
+/// An operator on flat inputs of given lengths, which it reshapes.
 struct Family {
     name: &'static str,
     lengths: &'static [usize],
-    /// What the error names on a device without the type: the first input.
+    /// The argument in the error on a device without the element type: the first input.
     arg: &'static str,
     call: fn(&[Tensor<1>]) -> Result<Tensor<1>, OpsError>,
 }

@@ -1,4 +1,4 @@
-//! Gradients that are 0 are 0, not -0: the sign would show in `1 / x` and in comparisons of bits.
+//! Zeros are +0 where the documentation promises it: -0 would differ in `1 / x` and in comparisons of bits.
 
 use burn::tensor::{DType, Tensor};
 use burn_gnn_ops::*;
@@ -6,9 +6,9 @@ use burn_gnn_ops::*;
 use crate::devices;
 use burn_gnn_testutil::graphs;
 
-/// Of the operand that is subtracted: on nodes by GSpMM and by the kernel of edges, with broadcast axes and without.
+/// Gradient of the subtracted operand of GSDDMM: on nodes (by GSpMM) and on edges, with and without broadcast axes.
 #[test]
-fn of_a_difference() {
+fn gradients_of_differences() {
     let relation = graphs::small();
     for (backend, device) in devices() {
         let device = device.autodiff();
@@ -20,7 +20,7 @@ fn of_a_difference() {
                 let (x, y) = (ones(8, 3), ones(target.rows(&relation), columns));
                 let out: Tensor<2> =
                     gsddmm(&relation, SddmmOp::Sub, Target::Edge, target, x, y.clone());
-                // Edges 0 to 3 get no gradient: they, and nodes without edges, sum up to 0.
+                // The gradient of edges 0 to 3 is 0, as are sums over them and over no edges.
                 let mask = Tensor::<1>::from_data(
                     [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0],
                     (&device, DType::F64),
@@ -28,7 +28,7 @@ fn of_a_difference() {
                 let grads = (out * mask.unsqueeze_dim(1)).sum().backward();
                 let d = y.grad(&grads).unwrap().into_data().try_to_vec::<f64>().unwrap();
                 let what = format!("{backend}, {target:?}, {columns} columns: {d:?}");
-                assert!(d.contains(&0.0), "{what}, nothing is 0");
+                assert!(d.contains(&0.0), "{what}: no entry is 0");
                 assert!(d.iter().all(|d| d.to_bits() != (-0.0f64).to_bits()), "{what}");
             }
         }
@@ -50,9 +50,9 @@ const FEATURES: [([usize; 2], [usize; 2]); 6] = [
     ([1, 1], [1, 7]),
 ];
 
-/// Operands of -1 and a cotangent of 0 for some destinations, whose product is -0.
+/// Operands are -1 and some cotangents are 0, so that their products are -0.
 #[test]
-fn of_operands_on_edges() {
+fn gradients_of_negative_operands() {
     type Run<'a> = &'a dyn Fn(Tensor<3>, Tensor<3>) -> Tensor<3>;
     let relation = graphs::small();
     for (backend, device) in devices() {
@@ -100,7 +100,7 @@ fn of_operands_on_edges() {
 
 /// ReLU of -0 is 0, by kernels and by plain operations.
 #[test]
-fn of_relu() {
+fn relu_of_negative_zero() {
     for (backend, device) in devices() {
         for width in [1, 3, 16, 33] {
             let x = || Tensor::<2>::zeros([2, width], (&device, DType::F64)).neg();

@@ -1,4 +1,4 @@
-//! Sizes that no kernel can number are errors, before anything is allocated.
+//! Sizes beyond 32 bits are errors before memory is allocated.
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::*;
@@ -19,7 +19,7 @@ fn too_wide<const D: usize>(result: Result<Tensor<D>, OpsError>, op: &str, shape
     assert_eq!(text, Some(want));
 }
 
-/// Matrices without rows make rows of any length out of nothing.
+/// Matrices without rows give result rows of any length.
 #[test]
 fn typed_products() {
     let none = Segments::from_lengths(&[]);

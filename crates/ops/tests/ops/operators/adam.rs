@@ -16,7 +16,7 @@ fn step(time: usize, decay: AdamDecay) -> AdamStep {
     AdamStep { lr: 0.01, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-8, time, decay }
 }
 
-/// Ten steps; parameter and both moments after them.
+/// Runs ten steps. Returns the parameter and both moments.
 pub(crate) fn run(device: &Device, dtype: DType, n: usize, decay: AdamDecay) -> [Vec<f64>; 3] {
     let tensor =
         |data: Vec<f64>| Tensor::<1>::from_data(TensorData::new(data, [n]), (device, dtype));
@@ -27,7 +27,7 @@ pub(crate) fn run(device: &Device, dtype: DType, n: usize, decay: AdamDecay) -> 
     [f64s(p), f64s(m), f64s(v)]
 }
 
-/// The formula of torch's documentation, all in f64.
+/// The formula of PyTorch's documentation, in f64.
 fn formula(n: usize, decay: AdamDecay) -> [Vec<f64>; 3] {
     let (mut p, mut m, mut v) = (numbers(1, n), vec![0.0; n], vec![0.0; n]);
     let (b1, b2, eps, lr) = (f64::from(0.9f32), f64::from(0.999f32), f64::from(1e-8f32), 0.01);
@@ -58,8 +58,8 @@ fn follows_the_formula() {
                 let (double, single) =
                     (run(&device, DType::F64, n, decay), run(&device, DType::F32, n, decay));
                 for i in 0..3 {
-                    // β is f32 and so are its powers: parameters are off by 1e-5 of the ten steps of 0.01, and
-                    // a penalty carries that into the moments.
+                    // β and its powers are f32, so parameters differ by 1e-5 of the ten steps of 0.01; a penalty
+                    // propagates the difference to the moments.
                     let tolerance =
                         if i == 0 || matches!(decay, AdamDecay::L2(_)) { 1e-6 } else { 1e-12 };
                     assert_close(
@@ -159,7 +159,7 @@ fn tracked_tensors_are_refused() {
     let _ = adam_step(t().require_grad(), t(), t(), t(), step(1, AdamDecay::None));
 }
 
-/// Rows that are named are stepped as a tensor of their own, the others stay.
+/// The given rows are updated as a separate tensor would be; the remaining rows are kept.
 pub(crate) fn some_rows(device: &Device, dtype: DType) {
     let (rows, width) = (7, 3);
     let tensor = |data: &[f64], rows: usize| {

@@ -1,4 +1,4 @@
-//! Weighted aggregation against its unfused composition, finite differences, and the corners.
+//! Weighted aggregation against its composition and finite differences, and corner cases.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
@@ -23,7 +23,7 @@ struct Case {
     dtype: DType,
 }
 
-/// Result, and gradients of `x`, the weights and the bias where they exist.
+/// Result, and gradients of `x`, of the weights and of the bias, if there are any.
 type Outcome = [Vec<f64>; 4];
 
 impl Case {
@@ -60,7 +60,7 @@ impl Case {
         let cotangent = TensorData::new(self.cotangent.clone(), out.shape());
         let mut loss = (out.clone() * Tensor::from_data(cotangent, (&device, self.dtype))).sum();
         if reference {
-            // A relation without edges leaves operands out of the reference's graph.
+            // On a relation without edges the reference does not connect operands to the autodiff graph.
             loss = loss + (x.clone() * 0.0).sum();
             for operand in [&weight, &bias].into_iter().flatten() {
                 loss = loss + (operand.clone() * 0.0).sum();
@@ -126,7 +126,7 @@ fn fused_is_unfused() {
                 case.against_reference(&format!("{backend}, {name}, {what}"), &device, 1e-12);
             });
         }
-        // Every way to cut columns into blocks.
+        // Every division of columns into blocks.
         let relation = graphs::random(60, 50, 400, 2.0);
         for width in [1, 2, 5, 8, 11, 16, 24, 33, 40, 64, 100, 128, 300] {
             let case = Case::new(
@@ -191,7 +191,7 @@ fn finite_differences() {
 
 #[test]
 fn one_tracked_operand_alone() {
-    // What the other gradients would need is not kept then.
+    // Tensors for the other gradients are not saved.
     let relation = graphs::small();
     for (backend, device) in devices() {
         let options = options(&relation, (-0.5, -0.5), Activation::Elu(1.0));
@@ -251,8 +251,8 @@ fn any_number_of_threads() {
     }
 }
 
-/// Operands that are exact in `dtype`, and the case on absolute values in f32, whose results bound every sum of
-/// sizes of terms.
+/// A case with operands that are exact in `dtype`, and the case on absolute values in f32, whose results bound the sums
+/// of magnitudes of terms.
 fn rounded(case: &Case, dtype: DType) -> (Case, Case) {
     let round = |x: &Vec<f64>| half_types::rounded(x, dtype);
     let map = |f: &dyn Fn(&Vec<f64>) -> Vec<f64>, case: &Case| Case {
@@ -286,13 +286,13 @@ fn half_floats_are_f32_rounded_once() {
                 (half.run(&device, false), single.run(&device, false), sizes.run(&device, false));
             assert_eq!(a[0], half_types::rounded(&b[0], dtype), "{what}, out");
             if matches!(activation, Activation::None | Activation::Relu) {
-                // What passes the activation is the cotangent or 0, without another rounding.
+                // ReLU passes the cotangent or 0, without rounding.
                 assert_eq!(a[1], half_types::rounded(&b[1], dtype), "{what}, d x");
                 assert_eq!(a[3], half_types::rounded(&b[3], dtype), "{what}, d bias");
             }
-            // Roundings of a term: the result that the derivative follows from, and the product with the cotangent;
-            // `d weight` is made of primitives, which round each of their steps. A derivative is 1.2 at most. Then
-            // the sum itself.
+            // Roundings per term: of the result, from which the derivative is computed, and of the product with the
+            // cotangent. `d weight` is computed by primitives, which round every step. A derivative is at most 1.2. The
+            // sum rounds as well.
             for (i, roundings) in [(1, 2.0), (2, 8.0), (3, 2.0)] {
                 for ((a, b), size) in a[i].iter().zip(&b[i]).zip(&sizes[i]) {
                     let bound = unit * (1.01 * 1.2 * roundings * size + b.abs());
@@ -312,7 +312,7 @@ fn corners() {
         let row =
             |x: &[f32]| Tensor::<2>::from_data(TensorData::new(x.to_vec(), [x.len(), 1]), &device);
         let bias = Some(Tensor::<1>::from_data([-3.0], &device));
-        // Nobody sends to destination 1: its result is act(bias).
+        // Destination 1 has no in-edges: its result is act(bias).
         let relation = graphs::relation(2, 2, &[(0, 0), (1, 0)]);
         let options = |activation| AggregateOptions { activation, ..Default::default() };
         let of = |x: &[f32], bias: Option<Tensor<1>>, f| {
@@ -320,7 +320,7 @@ fn corners() {
         };
         assert_eq!(of(&[1.0, 4.0], bias.clone(), Activation::None), [2.0, -3.0], "{backend}");
         assert_eq!(of(&[1.0, 4.0], bias, Activation::Relu), [2.0, 0.0], "{backend}");
-        // What is not finite propagates.
+        // NaN and infinities propagate.
         let nan = of(&[f32::NAN, 1.0], None, Activation::Relu);
         assert!(nan[0].is_nan() && nan[1] == 0.0, "{backend}");
         assert_eq!(

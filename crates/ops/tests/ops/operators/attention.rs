@@ -1,4 +1,4 @@
-//! Attention in one pass against the unfused composition, finite differences, and its corners.
+//! Fused attention against its composition and finite differences, and corner cases.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
@@ -11,7 +11,7 @@ use burn_gnn_testutil::{
     assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences, graphs,
 };
 
-/// One call: sizes, operands, element type. Without `slope` the scores are given logits (`first`).
+/// One call: sizes, operands, element type. Without `slope` the scores are the logits `first`.
 #[derive(Clone, Debug)]
 struct Case {
     relation: Relation,
@@ -90,8 +90,8 @@ impl Case {
         let cotangent = TensorData::new(numbers(99, out.shape().num_elements()), out.shape());
         let mut loss = (out.clone() * Tensor::from_data(cotangent, (&device, self.dtype))).sum();
         if self.first.iter().all(|x| x.is_finite()) && (reference || self.slope.is_none()) {
-            // The reference of a relation without edges, and `a_dst` of given logits, are not in the graph. Masks
-            // would make NaN of the zeros.
+            // The reference on a relation without edges, and `a_dst` with given logits, are not in the autodiff graph.
+            // The product with 0 would be NaN for masks.
             loss = loss
                 + (z.clone() * 0.0).sum()
                 + (first.clone() * 0.0).sum()
@@ -136,7 +136,7 @@ fn named_graphs() {
     }
 }
 
-/// Rows longer than the blocks that edges go through in, and numbers of draws that fill no whole lanes.
+/// Rows with more edges than a block of the kernel, and numbers of draws that are no multiple of the lanes.
 #[test]
 fn long_rows() {
     for seed in 1..4 {
@@ -206,7 +206,7 @@ proptest! {
         Case::new(&relation, heads, dim, gat, drop.then_some(0.3), seed).agree("any graph", 1e-11);
     }
 
-    /// Edges in another order with their ids and logits: the same results, as a part of a graph has.
+    /// Reordering edges with their ids and logits does not change results, as on a part of a graph.
     #[test]
     fn edge_order_does_not_matter(relation in graphs::any_relation(0..60), gat: bool, seed in 1u64..1000) {
         let n = relation.num_edges();
@@ -280,7 +280,7 @@ fn infinities_and_nan_stay_visible() {
     for (backend, device) in devices() {
         let z = Tensor::<3>::from_data([[[1.0, 2.0]], [[3.0, 4.0]], [[5.0, 9.0]]], &device);
         let out = |l: &[f32]| f64s(attention(&rel, logits(&device, l), z.clone(), None));
-        // Far beyond where exp overflows.
+        // Scores for which exp would overflow.
         assert_eq!(out(&[1e30, -1e30, -1e30]), [1.0, 2.0, 0.0, 0.0], "{backend}");
         assert_eq!(out(&[3e38, 3e38, -3e38]), [2.0, 3.0, 0.0, 0.0]);
         assert_eq!(out(&[-INF, 0.0, -INF]), [3.0, 4.0, 0.0, 0.0]);
@@ -301,8 +301,8 @@ fn infinities_and_nan_stay_visible() {
     }
 }
 
-/// Sources 0 and 1 are masked: destination 0 has no other, destination 1 has two others, 2 has one in-edge, 3 none.
-/// The same as without their edges, with exact zeros.
+/// Sources 0 and 1 are masked: destination 0 has no other source, destination 1 has two others, destination 2 has one
+/// in-edge, destination 3 none. Results equal those without the masked edges, with exact zeros.
 #[test]
 fn masks() {
     let edges = [(0, 0), (2, 1), (1, 0), (0, 1), (3, 1), (2, 2)];
@@ -409,7 +409,7 @@ fn half_floats_are_f32_rounded_once() {
                 single.dtype = DType::F32;
                 let (a, b) = (half.run(&Device::flex(), false), single.run(&Device::flex(), false));
                 assert_close(&format!("{dtype:?}, out"), &a[0], &b[0], ulp);
-                // The cotangent of `single` is not rounded, and T is taken of the rounded result.
+                // The cotangent of `single` is not rounded, and T is computed from the rounded result.
                 for i in 1..4 {
                     let what = format_args!("{dtype:?}, {}", NAMES[i]);
                     assert_close_to_largest(what, &a[i], &b[i], 4.0 * ulp);

@@ -1,4 +1,4 @@
-//! Cross entropy of chosen rows against the composition, finite differences, and its corners.
+//! Cross entropy of chosen rows against its composition and finite differences, and corner cases.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Bias, activation and dropout in one pass against the composition, finite differences, and corners.
+//! Bias, activation and dropout in one pass against the composition and finite differences, and corner cases.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::{

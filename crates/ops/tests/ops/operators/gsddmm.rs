@@ -1,4 +1,4 @@
-//! GSDDMM: gradients against finite differences, kernels against the reference, and its corners.
+//! GSDDMM: gradients against finite differences, kernels against the reference, and corner cases.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
@@ -72,7 +72,7 @@ fn widths() {
     }
 }
 
-/// Edges that are sorted by destination have no permutation, and dots then run in edge order.
+/// Edges that are sorted by destination need no permutation, and dot products run in edge order.
 #[test]
 fn sorted_edges_have_the_same_bits() {
     let relation = graphs::random(30, 20, 200, 2.0);
@@ -132,7 +132,7 @@ fn half_floats_are_f32_rounded_once() {
     }
 }
 
-/// One small input with hand-computed answers, under every name.
+/// A small input with hand-computed results, for every named operator.
 #[test]
 fn names() {
     let rel = graphs::relation(2, 2, &[(0, 1), (1, 1), (1, 0)]);
@@ -183,7 +183,7 @@ fn names() {
     }
 }
 
-/// A dot keeps its last axis with size 1 and broadcasts before it sums.
+/// A dot product broadcasts before it sums, and its last axis has size 1.
 #[test]
 fn shapes_of_dots() {
     let rel = graphs::small();

@@ -1,4 +1,4 @@
-//! Products with weights, and onto a sum, against plain loops, finite differences, and corners.
+//! Products with weights, also added to a sum, against loops and finite differences, and corner cases.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::{matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
@@ -140,7 +140,7 @@ fn sums_of_16_bit_floats_are_rounded_once() {
     for [n, k, m] in [[1, 1, 1], [3, 4, 5], [600, 257, 64], [5000, 64, 33], [2000, 64, 129]] {
         for (dtype, ulp) in [(DType::F16, 2f64.powi(-11)), (DType::BF16, 2f64.powi(-8))] {
             let device = device.clone().autodiff();
-            // Operands as they are once rounded.
+            // Rounded operands.
             let leaf = |seed, shape: [usize; 2]| {
                 tensor(&numbers(seed, shape[0] * shape[1]), shape, &device, dtype).require_grad()
             };
@@ -185,7 +185,7 @@ fn sums_of_16_bit_floats_are_rounded_once() {
     }
 }
 
-/// Blocks and runs lie at fixed rows.
+/// Blocks and runs start at fixed rows, so results have the same bits for any number of threads.
 #[test]
 fn sums_of_16_bit_floats_do_not_depend_on_threads() {
     let run = |threads| {
@@ -236,7 +236,7 @@ fn a_sum_that_others_hold_stays() {
         let held = sum.clone();
         let y = matmul_rows_onto(x.clone(), w.clone(), sum);
         assert_eq!(f64s(held.clone()), before, "{backend}");
-        // Held by nobody else it may be overwritten; the result is the same.
+        // A tensor without other references may be overwritten; the result is the same.
         assert_eq!(f64s(matmul_rows_onto(x, w, held)), f64s(y), "{backend}");
     }
 }

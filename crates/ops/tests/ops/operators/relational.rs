@@ -1,4 +1,4 @@
-//! Relational aggregation: every kind of weight against the reference, finite differences, corners.
+//! Relational aggregation with every kind of weight against the reference and finite differences, and corner cases.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::{Relation, RelationStack};
@@ -19,12 +19,12 @@ enum Kind {
     Blocks(usize),
 }
 
-/// One call to compare, in f64 numbers that are rounded to `dtype`.
+/// One call, with f64 numbers that are rounded to `dtype`.
 #[derive(Clone, Debug)]
 struct Call {
     index: RelationalIndex,
     kind: Kind,
-    /// Input, weights, coefficients of bases, factors of edges; without entries where there are none.
+    /// Input, weights, coefficients of bases, factors of edges; empty if the call does not have the operand.
     values: [TensorData; 4],
     norm: bool,
     dtype: DType,
@@ -123,7 +123,7 @@ impl Outcome {
     }
 }
 
-/// Types that fall off in size, relation 1 without edges.
+/// Types of decreasing frequency; relation 1 has no edges.
 fn types(edges: usize) -> Vec<u8> {
     let stream = Stream::new(8, "types", 0);
     (0..edges as u64)
@@ -354,7 +354,7 @@ proptest! {
         }
     }
 
-    /// The order of edges does not matter, up to rounding.
+    /// Results do not depend on the order of edges, up to rounding.
     #[test]
     fn order_of_edges((relation, types, relations, i, o) in calls()) {
         let reversed: Vec<(u32, u32)> = relation.src().iter().copied().zip(relation.dst().iter().copied()).rev().collect();

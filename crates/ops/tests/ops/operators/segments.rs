@@ -1,4 +1,4 @@
-//! Reductions and softmax over segments against the reference, finite differences, corners.
+//! Reductions and softmax over segments against the reference and finite differences, and corner cases.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_ops::*;

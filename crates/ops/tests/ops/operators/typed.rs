@@ -1,4 +1,4 @@
-//! Typed products against the reference, finite differences, corners.
+//! Typed products against the reference and finite differences, and corner cases.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::*;

@@ -1,6 +1,5 @@
-//! What every operator promises, one test for each property; those of graphs that are moved about are in `invariance`,
-//! of instruction sets in `instruction_sets`, of what backward keeps and of operators without kernels in the unit
-//! tests.
+//! Properties of all operators, one test each. Renumbered graphs are tested in `invariance`, instruction sets in
+//! `instruction_sets`, saved tensors and the fallback without kernels in unit tests of the crate.
 
 use burn::tensor::{DType, Device};
 
@@ -9,7 +8,7 @@ use crate::families::{self, Family, On, Typed};
 use crate::numerics::half_types::rounded;
 use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, central_differences, graphs};
 
-/// Large enough for dozens of pieces, with one destination of a tenth of the edges.
+/// Large enough for dozens of pieces of work, with one destination that has a tenth of the edges.
 #[test]
 fn any_number_of_threads() {
     let g = Typed::new(&graphs::random(2_000, 1_500, 20_000, 3.0));
@@ -63,7 +62,7 @@ fn gradients_are_finite_differences() {
     }
 }
 
-/// The gradients of those operands that are tracked are those of a call in which all are.
+/// Gradients of tracked operands do not depend on whether other operands are tracked.
 #[test]
 fn each_gradient_alone() {
     let g = Typed::new(&graphs::random(6, 5, 20, 2.0));
@@ -101,12 +100,12 @@ fn is_zero(x: f64) -> bool {
     x.to_bits() == 0
 }
 
-/// What a family adds where no message arrives: a bias, and behind it an activation.
+/// Result of a family at nodes without messages: 0, or bias and activation.
 fn is_biased(family: &Family) -> bool {
     family.name.starts_with("weighted_aggregate")
 }
 
-/// Without edges results of nodes are those of no messages, and gradients are zeros: finite, and there. No zero is -0.
+/// Without edges, results of nodes are those without messages, and gradients exist and are 0. No zero is -0.
 #[test]
 fn graphs_without_edges() {
     for (sources, destinations) in [(3, 2), (0, 2), (2, 0), (0, 0)] {
@@ -118,7 +117,7 @@ fn graphs_without_edges() {
                     devices().into_iter().flat_map(|d| [(d.clone(), DType::F64), (d, DType::F32)])
                 {
                     for reference in [false, true] {
-                        // Burn's own product, which divides by 0 on ndarray.
+                        // Burn's product divides by 0 on ndarray.
                         if reference && family.name.starts_with("matmul_rows") {
                             continue;
                         }
@@ -127,13 +126,13 @@ fn graphs_without_edges() {
                             family.name
                         );
                         let mut got = family.run(&g, &values, (&device, dtype), reference);
-                        for ((on, width), x) in family.places().into_iter().zip(&got) {
+                        for ((on, width), x) in family.shapes().into_iter().zip(&got) {
                             assert_eq!(x.len(), g.rows(on) * width, "{what}");
                             assert!(x.iter().all(|x| x.is_finite()), "{what}: {x:?}");
                         }
                         let out = got.pop().unwrap();
-                        for ((on, _), gradient) in family.places().into_iter().zip(&got) {
-                            // A bias is added where no message arrives.
+                        for ((on, _), gradient) in family.shapes().into_iter().zip(&got) {
+                            // A bias is added to nodes without messages.
                             assert!(
                                 on == On::Whole || gradient.iter().all(|&d| is_zero(d)),
                                 "{what}: {gradient:?}"
@@ -150,8 +149,8 @@ fn graphs_without_edges() {
     }
 }
 
-/// Rows that no edge reaches are 0 bit for bit among rows that have edges, and so are their gradients, whatever comes
-/// from above: -0 would be -inf under `1 / y`. Of every width for which kernels have loops of their own.
+/// Rows without edges and their gradients are +0, also next to rows with edges and for any incoming gradient: -0 would
+/// give -inf under `1 / y`. Covers every feature size with a separate loop in kernels.
 #[test]
 fn rows_without_messages_are_positive_zeros() {
     for (backend, device) in devices() {
@@ -166,7 +165,7 @@ fn rows_without_messages_are_positive_zeros() {
     }
 }
 
-/// Of every operator on one device.
+/// Checks every operator on one device.
 pub(crate) fn rows_without_messages(backend: &str, place: (&Device, DType), reference: bool) {
     // Node 2 has no out-edge, node 3 no in-edge, and no edge is of type 2.
     let relation =
@@ -176,18 +175,18 @@ pub(crate) fn rows_without_messages(backend: &str, place: (&Device, DType), refe
     for width in [1, 3, 8, 16, 33, 64, 130] {
         for family in if width <= 16 { families::all(width) } else { families::few(width) } {
             let mut values = family.values(&g, 5);
-            // Zeros of either sign from above, too.
+            // Incoming gradients include zeros of either sign.
             let cotangent = values.last_mut().unwrap();
             cotangent.iter_mut().step_by(3).for_each(|c| *c = -0.0);
             let got = family.run(&g, &values, place, reference);
-            let results = family.places().len() - 1;
-            for (i, ((on, width), x)) in family.places().into_iter().zip(&got).enumerate() {
+            let results = family.shapes().len() - 1;
+            for (i, ((on, width), x)) in family.shapes().into_iter().zip(&got).enumerate() {
                 let is_result = i == results;
                 let rows = match on {
                     On::Src => 2 * width..3 * width,
                     On::Dst if is_result && is_biased(&family) => continue,
                     On::Dst => 3 * width..4 * width,
-                    // A row for each type.
+                    // One row per type.
                     On::Whole if is_result && family.name.starts_with("segment_") => {
                         width / 3 * 2..width
                     }
@@ -207,7 +206,7 @@ pub(crate) fn rows_without_messages(backend: &str, place: (&Device, DType), refe
     }
 }
 
-/// Sums run in f32 and are rounded once: what f32 gives for the same numbers, rounded.
+/// 16-bit results are sums in f32, rounded once: the results in f32 of the same numbers, rounded.
 #[test]
 fn half_floats_are_f32_rounded_once() {
     let g = Typed::new(&graphs::random(30, 20, 200, 2.0));
@@ -231,7 +230,7 @@ fn half_floats_are_f32_rounded_once() {
                 } else {
                     assert_eq!(out, rounded(&want, dtype), "{what}");
                 }
-                // Backward may read a result that was rounded; of sums with terms of either sign that is seen.
+                // Backward may read a rounded result, which matters for sums with terms of either sign.
                 for (i, (got, want)) in half.iter().zip(&single).enumerate() {
                     assert!(
                         near(got, want, if several { 16.0 } else { 4.0 }),
@@ -243,7 +242,7 @@ fn half_floats_are_f32_rounded_once() {
     }
 }
 
-/// Operators made of several, each of which rounds.
+/// Operators composed of several, each of which rounds.
 fn rounds_several_times(family: &Family) -> bool {
     ["relational Basis", "multi_gspmm_cross"].iter().any(|name| family.name.starts_with(name))
 }

@@ -1,4 +1,4 @@
-//! The same bits for any number of threads, and half floats summed in f32.
+//! GSpMM gives the same bits for any number of threads, and sums half floats in f32.
 
 use burn::tensor::{DType, Device, Tensor};
 use burn_gnn_ops::{BinaryOp, Reduce, gspmm};
@@ -8,7 +8,7 @@ use burn_gnn_testutil::graphs;
 
 #[test]
 fn any_number_of_threads() {
-    // Large enough for dozens of pieces, with one destination of a tenth of the edges.
+    // Large enough for dozens of pieces of work, with one destination that has a tenth of the edges.
     let relation = graphs::random(9000, 7000, 60_000, 3.0);
     for op in [BinaryOp::CopyLhs, BinaryOp::CopyRhs, BinaryOp::Mul, BinaryOp::Div] {
         for reduce in Reduce::ALL {
@@ -34,7 +34,7 @@ fn half_floats_are_f32_rounded_once() {
 
 #[test]
 fn half_sums_do_not_stall() {
-    // 3000 ones: a sum kept in f16 stops at 2048, one in bf16 at 256.
+    // 3000 ones: a sum in f16 would stop at 2048, a sum in bf16 at 256.
     let relation = graphs::relation(1, 1, &vec![(0, 0); 3000]);
     for dtype in [DType::F16, DType::BF16] {
         let x = burn::tensor::Tensor::<2>::ones([1, 1], (&Device::flex(), dtype));

@@ -1,8 +1,8 @@
-//! The same bits on every instruction set that loops are compiled for.
+//! Results have the same bits on every instruction set that kernels are compiled for.
 //!
-//! A process takes one set for all its life, so this test starts itself once for each. Left out are products
-//! wider than 32 × 32 and the bases of relations, which go through `gemm`: it uses fused multiply-add where
-//! there is one, and promises bits for one machine only.
+//! A process selects its instruction set once, so this test starts itself once per set. Products with more than 32 × 32
+//! entries and bases of relations are not tested: `gemm` computes them with fused multiply-add where it is available, so
+//! their bits depend on the machine.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -14,7 +14,7 @@ use burn_gnn_testutil::graphs;
 
 const MARK: &str = "bits of ";
 
-/// FNV-1a of the bits of all numbers.
+/// FNV-1a hash of the bits of all numbers.
 fn hash(values: &[Vec<f64>]) -> u64 {
     let bytes = values.iter().flatten().flat_map(|x| x.to_bits().to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -40,7 +40,7 @@ fn print_hashes() {
             }
         }
     }
-    // Few edges and many columns: the argmax is kept as bits.
+    // Few edges and many features: the argmax is saved as bits.
     let sparse = Typed::new(&graphs::random(60, 200, 500, 2.0));
     for width in [48, 128, 144] {
         for family in families::all(width).iter().filter(|f| f.name.starts_with("gspmm CopyLhs M"))
@@ -62,7 +62,7 @@ fn print_hashes() {
     }
 }
 
-/// Hashes by name, from a process that may use `set`.
+/// Hashes by name, from a process with instruction set `set`.
 fn hashes(set: Option<&str>) -> BTreeMap<String, String> {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args([

@@ -1,4 +1,4 @@
-//! Numbers of nodes, order of edges and layout do not matter, for any operator.
+//! Results of all operators do not depend on the numbering of nodes, the order of edges and the layout.
 
 use burn::tensor::{DType, Device};
 use burn_gnn_graph::Relation;
@@ -9,10 +9,10 @@ use crate::devices;
 use crate::families::{self, Family, On, Typed};
 use burn_gnn_testutil::{assert_close, graphs};
 
-/// Sums of a few dozen terms in f64, in another order.
+/// Tolerance for sums of a few dozen terms in f64, in another order.
 const TOLERANCE: f64 = 1e-11;
 
-/// Where the rows of each kind go.
+/// Permutations of the rows of each kind.
 struct Moves {
     src: Vec<usize>,
     dst: Vec<usize>,
@@ -26,7 +26,7 @@ fn permutation(seed: u64, n: usize) -> Vec<usize> {
     order
 }
 
-/// Entry `i` goes to place `to[i]`.
+/// Moves entry `i` to position `to[i]`.
 fn moved<T: Clone>(values: &[T], to: &[usize]) -> Vec<T> {
     let mut from = vec![0; to.len()];
     to.iter().enumerate().for_each(|(i, &at)| from[at] = i);
@@ -66,7 +66,7 @@ impl Moves {
     }
 
     fn values(&self, family: &Family, values: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        let each = family.places().into_iter().zip(values);
+        let each = family.shapes().into_iter().zip(values);
         each.map(|((on, width), values)| {
             let to = match on {
                 On::Src => &self.src,
@@ -80,7 +80,8 @@ impl Moves {
     }
 }
 
-/// Runs a family on a graph and on the same graph moved, and returns both results, the first one moved.
+/// Runs a family on a graph and on the permuted graph. Returns the permuted result of the former, and the result of the
+/// latter.
 fn both(
     family: &Family,
     g: &Typed,
@@ -96,7 +97,7 @@ fn both(
     ]
 }
 
-/// NaN and infinities come out where plain tensors bring them, from every operator.
+/// Every operator returns NaN and infinities where its reference does.
 #[test]
 fn numbers_that_are_none_stay_visible() {
     let g = Typed::new(&graphs::random(6, 5, 20, 2.0));
@@ -104,7 +105,7 @@ fn numbers_that_are_none_stay_visible() {
         (a.is_nan() && b.is_nan()) || a == b || (a - b).abs() <= TOLERANCE * (1.0 + b.abs())
     };
     for family in families::all(3) {
-        for (operand, special) in (0..family.places().len() - 1)
+        for (operand, special) in (0..family.shapes().len() - 1)
             .flat_map(|i| [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(|x| (i, x)))
         {
             let mut values = family.values(&g, 4);
@@ -117,8 +118,8 @@ fn numbers_that_are_none_stay_visible() {
                         .pop()
                         .unwrap_or_default()
                 });
-                // Burn's larger of two tensors, of which the composition over relations is made, passes over NaN;
-                // the kernel does not.
+                // The composition over relations uses Burn's maximum of two tensors, which ignores NaN; the kernel does
+                // not.
                 let more = |a: f64| {
                     special.is_nan() && a.is_nan() && family.name.starts_with("multi_gspmm_cross")
                 };
@@ -142,7 +143,7 @@ proptest! {
         layouts_agree(&relation, &families::few(if wide { 9 } else { 2 }));
     }
 
-    /// Every kernel against its composition of plain tensors, values and gradients.
+    /// Every kernel against its reference, values and gradients.
     #[test]
     fn kernels_are_references(relation in graphs::any_relation(1..40), width in prop_oneof![Just(2), Just(9), Just(16)], seed in 0u64..1000) {
         let g = Typed::new(&relation);
@@ -157,8 +158,8 @@ proptest! {
         }
     }
 
-    /// Edges keep their order, and so does every sum over a neighbourhood: the same bits. Only sums over all
-    /// nodes change.
+    /// Renumbering nodes keeps the order of edges and hence of every sum over a neighbourhood, so results have the same
+    /// bits. Only sums over all nodes change.
     #[test]
     fn numbers_of_nodes_do_not_matter(relation in graphs::any_relation(1..40), wide: bool, seed in 0u64..1000) {
         let g = Typed::new(&relation);
@@ -166,7 +167,7 @@ proptest! {
         for family in families::all(if wide { 19 } else { 3 }) {
             for (backend, device) in devices() {
                 let [want, got] = both(&family, &g, &moves, &device, seed);
-                for (i, (on, _)) in family.places().into_iter().enumerate() {
+                for (i, (on, _)) in family.shapes().into_iter().enumerate() {
                     let what = format!("{}, {backend}, {i} on {on:?}", family.name);
                     if on == On::Whole {
                         assert_close(&what, &got[i], &want[i], TOLERANCE);
@@ -185,7 +186,7 @@ proptest! {
         for family in families::all(if wide { 19 } else { 3 }) {
             for (backend, device) in devices() {
                 let [want, got] = both(&family, &g, &moves, &device, seed);
-                for (i, (on, _)) in family.places().into_iter().enumerate() {
+                for (i, (on, _)) in family.shapes().into_iter().enumerate() {
                     assert_close(&format!("{}, {backend}, {i} on {on:?}", family.name), &got[i], &want[i], TOLERANCE);
                 }
                 if family.selects {
@@ -196,11 +197,11 @@ proptest! {
     }
 }
 
-/// One relation from every layout, and reversed twice: the same bits.
+/// A relation from every layout, and reversed twice, gives the same bits.
 fn layouts_agree(coo: &Relation, families: &[Family]) {
     let (n, m) = (coo.num_src(), coo.num_dst());
     let (csr, csc) = (coo.csr(), coo.csc());
-    // Edges numbered as they stand in a layout need no ids.
+    // Edges that are numbered in the order of a layout need no ids.
     let sorted = |by: fn(&(u32, u32)) -> (u32, u32)| {
         let mut endpoints: Vec<_> =
             coo.src().iter().copied().zip(coo.dst().iter().copied()).collect();

@@ -1,4 +1,4 @@
-//! Kernels against the reference: named graphs, feature widths round the vector widths, random graphs.
+//! GSpMM kernels against the reference: named graphs, feature sizes around vector widths, random graphs.
 
 use burn_gnn_ops::{BinaryOp, Reduce};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
-//! Nodes of 10⁵ edges: results and gradients against plain operations in f64, and the same bits for any number
-//! of threads.
+//! Nodes with 10⁵ edges: results and gradients against plain operations in f64, and the same bits for any number of
+//! threads.
 //!
-//! The references of max, min and softmax go in rounds, as many as the largest degree; loops take their place here.
+//! The references of max, min and softmax take as many rounds as the largest degree, so loops replace them here.
 
 use burn::tensor::{DType, Device};
 use burn_gnn_graph::Relation;
@@ -11,8 +11,8 @@ use burn_gnn_testutil::graphs;
 
 const LEAVES: usize = 100_000;
 
-/// All leaves to one node and every tenth to another, so that leaves too have choices to make, and the same
-/// reversed. Edges do not stand in the order of nodes.
+/// Edges from all leaves to one node, and from every tenth leaf to another, so that leaves have several edges; and the
+/// reversed graph. Edges are not sorted by node.
 fn stars() -> [(&'static str, Relation); 2] {
     let leaf = |e: usize| (e * 7919 % LEAVES) as u32;
     let endpoints: Vec<_> = (0..LEAVES)
@@ -23,7 +23,7 @@ fn stars() -> [(&'static str, Relation); 2] {
     [("in", star.clone()), ("out", star.reverse())]
 }
 
-/// All but a few edges are of type 0: one huge segment, one huge type, one huge relation.
+/// Almost all edges have type 0: one large segment, one large type, one large relation.
 fn typed(relation: &Relation) -> Typed {
     let mut g = Typed::new(relation);
     g.types = (0..relation.num_edges())
@@ -32,18 +32,18 @@ fn typed(relation: &Relation) -> Typed {
     g
 }
 
-/// `values` that f32 holds exactly, so that every element type starts from the same numbers.
+/// Rounds `values` to f32, so that all element types have the same operands.
 fn exact(values: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     values.into_iter().map(|v| v.into_iter().map(|x| f64::from(x as f32)).collect()).collect()
 }
 
-/// Compares by the size of the largest entry: entries of sums of both signs may be anything below.
+/// Compares relative to the largest entry, since sums of terms of both signs may cancel.
 #[track_caller]
 fn close_by_size(what: &str, got: &[Vec<f64>], want: &[Vec<f64>], tolerance: f64) {
     let results = want.len();
     for (i, (got, want)) in got.iter().zip(want).enumerate() {
         let size = want.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-        // A gradient may be zeros where no message of a table is the largest; a result may not.
+        // A gradient may be zeros only, if no message of a table is the largest; a result may not.
         assert!(size > 0.0 || i + 1 < results, "{what}, {i}: zeros prove nothing");
         assert_eq!(got.len(), want.len(), "{what}, {i}");
         let worst = got.iter().zip(want).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
@@ -51,8 +51,7 @@ fn close_by_size(what: &str, got: &[Vec<f64>], want: &[Vec<f64>], tolerance: f64
     }
 }
 
-/// The edge that gives the largest (smallest) number, the first of equals, in every group and column. `order` is that
-/// in which edges come.
+/// Argmax (argmin) edge of every group and column; the first of equal ones in `order`.
 fn argmax(
     groups: &[usize],
     num: usize,
@@ -90,10 +89,11 @@ fn softmax_grad(groups: &[usize], num: usize, width: usize, y: &[f64], c: &[f64]
     (0..y.len()).map(|i| y[i] * (c[i] - sum[at(i)])).collect()
 }
 
-/// Columns of the families here.
+/// Feature size of the families.
 const W: usize = 3;
 
-/// Gradients and result as [`Family::run`] gives them, by loops, for families whose reference would take 10⁵ rounds.
+/// Gradients and result as [`Family::run`] returns them, computed by loops, for families whose reference would take 10⁵
+/// rounds.
 fn by_loops(name: &str, g: &Typed, values: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let endpoints = |x: &[u32]| -> Vec<usize> { x.iter().map(|&v| v as usize).collect() };
     let (src, dst) = (endpoints(g.relation.src()), endpoints(g.relation.dst()));
@@ -105,7 +105,7 @@ fn by_loops(name: &str, g: &Typed, values: &[Vec<f64>]) -> Option<Vec<Vec<f64>>>
     let max = !name.contains("Min");
     match name.split(' ').collect::<Vec<_>>()[..] {
         ["gspmm", op, .., "Max" | "Min"] => {
-            // Of heads one number of an edge weighs all columns of a head.
+            // One weight per head multiplies all columns of the head.
             let (has_x, has_w) = (op != "CopyRhs", op != "CopyLhs");
             let width = c.len() / nodes;
             let (x, w) = (&values[0], &values[out - 1]);
@@ -193,7 +193,7 @@ fn by_loops(name: &str, g: &Typed, values: &[Vec<f64>]) -> Option<Vec<Vec<f64>>>
     Some(results)
 }
 
-/// What is left out: masks of dropout and a choice of choices, which say nothing more about large nodes.
+/// Families that are not tested here: dropout masks and a maximum of maxima, for which large nodes are no special case.
 fn cases() -> impl Iterator<Item = Family> {
     families::few(W)
         .into_iter()
@@ -202,14 +202,14 @@ fn cases() -> impl Iterator<Item = Family> {
 
 /// Operands, and results of plain operations in f64.
 fn oracle(family: &Family, g: &Typed, device: &Device) -> [Vec<Vec<f64>>; 2] {
-    // With this seed no relu closes everywhere.
+    // With this seed every ReLU lets some entries through.
     let values = exact(family.values(g, 27));
     let want = by_loops(&family.name, g, &values);
     let want = want.unwrap_or_else(|| family.run(g, &values, (device, DType::F64), true));
     [values, want]
 }
 
-/// Each of the 10⁵ steps of a sum of size √10⁵ rounds by half a unit in its last place.
+/// Tolerance for sums of 10⁵ terms: each step rounds a sum of size √10⁵ by half a unit in the last place.
 const SINGLE: f64 = 1e-4;
 
 #[test]
@@ -238,7 +238,7 @@ fn on_flex() {
     }
 }
 
-/// The same kernels, so one element type is enough.
+/// All element types use the same kernels, so one is enough.
 #[test]
 fn on_ndarray() {
     let device = Device::ndarray();

@@ -1,5 +1,5 @@
-//! Threads that do everything at once on graphs that nobody has asked anything yet: nothing hangs,
-//! and results are those of one thread.
+//! Many threads run operators and samplers at once on graphs without cached data: no deadlock, and the results of a
+//! single thread.
 
 use std::collections::HashMap;
 use std::sync::Barrier;
@@ -21,11 +21,11 @@ use burn_gnn_testutil::apply_if;
 use burn_gnn_testutil::{Watchdog, graphs};
 
 const NODES: usize = 4000;
-/// So many that layouts are made in parallel.
+/// Large enough that layouts are built in parallel.
 const EDGES: usize = 66_000;
 const WIDTH: usize = 3;
 
-/// A graph of which nothing is derived yet, and what is kept with it.
+/// A graph without derived data, and values that cache data with it.
 struct Fresh {
     graph: Graph,
     /// The edges of the graph.
@@ -38,7 +38,7 @@ struct Fresh {
 }
 
 impl Fresh {
-    /// Equal to others of `like`, and shares nothing with it.
+    /// A copy that shares no cached data with `like`.
     fn new(like: &Typed) -> Self {
         let (src, dst) = (like.relation.src().to_vec(), like.relation.dst().to_vec());
         let graph = Graph::homogeneous(NODES, src, dst).unwrap();
@@ -72,10 +72,10 @@ impl Fresh {
     }
 }
 
-/// What a work does with a fresh graph; the bits of its results.
+/// Function of a job: processes a fresh graph and returns the bits of its results.
 type Run = Box<dyn Fn(&Fresh) -> Vec<u64> + Sync>;
 
-/// Something to do with a fresh graph, as numbers.
+/// A job on a fresh graph.
 struct Work {
     name: String,
     run: Run,
@@ -144,7 +144,7 @@ fn operators() -> Vec<Work> {
     families::all(WIDTH).into_iter().map(operator).collect()
 }
 
-/// What is kept with values that threads share.
+/// Jobs on cached data of shared values.
 fn shared() -> Vec<Work> {
     let tensor = |seed, shape: [usize; 2]| {
         Tensor::<2>::from_data(
@@ -404,14 +404,13 @@ fn loaders() -> Vec<Work> {
     ]
 }
 
-/// Seconds of the test: `BURN_GNN_STRESS_SECONDS`, or a few.
+/// Duration of the test: `BURN_GNN_STRESS_SECONDS`, or a few seconds.
 fn seconds() -> u64 {
     std::env::var("BURN_GNN_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3)
 }
 
-/// Every round takes a fresh graph, 1 to 16 threads and a pool of 1 to 8 workers. Every other
-/// thread works inside of that pool, where its work is a task that other work may take while it
-/// waits, the rest in the pool of the process.
+/// Every round uses a fresh graph, 1 to 16 threads and a pool of 1 to 8 workers. Every second thread runs its job in that
+/// pool, where a waiting worker may run another job, and the remaining threads in the global pool.
 #[test]
 #[cfg_attr(miri, ignore = "large graphs")]
 fn everything_at_once_on_fresh_graphs() {
@@ -432,7 +431,7 @@ fn everything_at_once_on_fresh_graphs() {
             (draws.uniform(row as u64, column as u64) * n as f64) as usize
         };
         let (threads, workers) = (1 + draw(0, 0, 16), 1 + draw(0, 1, 8));
-        // Half of the work needs no operator; in every other round all threads begin with the same.
+        // Half of the jobs use no operator. In every second round all threads start with the same job.
         let pick = |row: usize, i: usize| match draw(row, 10 + i, 2) {
             0 => draw(row, 20 + i, few),
             _ => draw(row, 20 + i, works.len()),
