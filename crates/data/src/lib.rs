@@ -37,6 +37,7 @@ pub use burn_gnn_files::{
 pub use arrays::npy::{NpyArray, NpyValues, read_npy, write_npy};
 #[cfg(feature = "torch")]
 pub use arrays::torch::{NamedTensor, read_torch};
+pub use columns::narrow::RoundedCount;
 pub use dataset::features::Features;
 pub use dataset::graph_set::GraphSet;
 pub use dataset::id_converter::{IdConverter, TypeIds};
@@ -75,9 +76,9 @@ pub use splits::link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
 pub use splits::node_split::{RandomNodeSplit, Share};
 pub use table_writer::{write_edge_table, write_node_table};
 pub use tables::{
-    AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, Encoding,
-    FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, IntBuckets, LABEL, LABEL_TEXT,
-    NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TableColumns, TextHash, TimeUnit,
-    UnknownNodes, WEIGHT, class_names, list_attr, read_edges, read_edges_with, read_nodes,
-    read_nodes_with, text_attr,
+    AttrType, Attributes, Builder, Csv, DOUBLE_ATTRS, Decoder, Delimiter, Duplicates, EdgeTable,
+    Encoding, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, IntBuckets, LABEL,
+    LABEL_TEXT, NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TableColumns, TextHash,
+    TimeUnit, UnknownNodes, WEIGHT, class_names, list_attr, read_edges, read_edges_with,
+    read_nodes, read_nodes_with, text_attr,
 };

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use crate::DataError;
 use crate::open::io_error;
 
-/// What temporary names have between the name of the file and six random characters.
+/// Part of a temporary name, between the name of the file and six random characters.
 const MARK: &str = ".tmp";
 /// Random characters of a temporary name.
 const RANDOM: usize = 6;
 
 /// Writes a file under a temporary name in the same folder, syncs it, and renames it to `path`.
 ///
-/// A reader sees the old content or the new, never a part. [`AtomicFile`] says what holds when a process is killed or
-/// the power fails.
+/// A reader sees the old or the new content, never a part. [`AtomicFile`] documents what remains after a killed process
+/// or a power failure.
 ///
 /// ```
 /// # use std::io::Write;
@@ -27,8 +27,8 @@ const RANDOM: usize = 6;
 /// ```
 ///
 /// # Errors
-/// [`DataError::Io`] with `path` when the folder cannot be written, when `content` fails, or when the
-/// rename does; the temporary file is removed.
+/// [`DataError::Io`] with `path` if the folder is not writable, if `content` fails, or if the rename fails. The temporary
+/// file is removed.
 pub fn write_atomic(
     path: impl AsRef<Path>,
     content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
@@ -42,16 +42,16 @@ pub fn write_atomic(
     write().map_err(|e| io_error(path, e))
 }
 
-/// A file that is written under a temporary name and gets its own with [`commit`](Self::commit).
+/// A file that is written under a temporary name and renamed by [`commit`](Self::commit).
 ///
-/// * The temporary name, `.<name>.tmp` and six random characters in the folder of the file, is created by this process
-///   alone and never follows a link. Dropped without a commit, the file is removed.
-/// * [`commit`](Self::commit) forces the content to disk, then renames, then forces the folder to disk: after a crash
-///   or a power failure the name stands for the old content or for the new. Of several writers of one name the last one
-///   to commit wins.
-/// * A killed process leaves its temporary file. The next writer of the same name removes it: a writer holds a lock
-///   on its temporary file, so that those of living processes are distinguished from it (on file systems with
-///   locks; elsewhere temporary files of killed processes stay).
+/// * The temporary file is `.<name>.tmp` and six random characters, in the folder of the file. It is created
+///   exclusively and never through a symbolic link. Dropping the value without a commit removes it.
+/// * [`commit`](Self::commit) syncs the content, renames the file, then syncs the folder. After a crash or a power
+///   failure, the name refers to the old or to the new content. If several writers commit the same name, the last one
+///   wins.
+/// * A killed process leaves its temporary file. The next writer of the same name removes it. Each writer locks its
+///   temporary file, which distinguishes those of running processes (on file systems with locks; elsewhere temporary
+///   files of killed processes remain).
 ///
 /// The folder must exist. Permissions are those of any new file.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl AtomicFile {
     /// Creates the temporary file.
     ///
     /// # Errors
-    /// There is no such folder, or it cannot be written, or `path` names no file.
+    /// The folder does not exist or is not writable, or `path` has no file name.
     pub fn create(path: impl Into<PathBuf>) -> std::io::Result<Self> {
         let path = path.into();
         let prefix = prefix(&path)?;
@@ -79,23 +79,23 @@ impl AtomicFile {
         Ok(Self { file: BufWriter::with_capacity(1 << 20, file), temp, path })
     }
 
-    /// The file, for writes by position: those of [`Write`] are buffered and not mixed with them.
+    /// The file, for writes by position. Do not combine them with [`Write`], which is buffered.
     pub fn by_position(&self) -> &File {
         self.file.get_ref()
     }
 
-    /// Replaces bytes that were written, from `at` on, by as many others. What is written next goes to the end.
+    /// Replaces bytes that were already written, from `at` on. Later writes append to the end.
     pub fn overwrite(&mut self, at: u64, bytes: &[u8]) -> std::io::Result<()> {
         self.file.seek(SeekFrom::Start(at))?;
         self.file.write_all(bytes)?;
         self.file.seek(SeekFrom::End(0)).map(drop)
     }
 
-    /// Gives the file its name.
+    /// Syncs the file and renames it to its final name.
     ///
     /// # Errors
-    /// What was buffered cannot be written, the file cannot be synced or renamed. The temporary file is removed. Only
-    /// if the folder cannot be synced, the new content has its name.
+    /// Flushing, syncing or renaming the file failed, and the temporary file is removed; or syncing the folder failed,
+    /// after the rename.
     pub fn commit(self) -> std::io::Result<()> {
         let path = self.path.clone();
         self.commit_as(&path)
@@ -109,7 +109,7 @@ impl AtomicFile {
         self.file.flush()?;
         self.file.get_ref().sync_all()?;
         self.temp.persist(path).map_err(|e| e.error)?;
-        // It is nobody's to write any more: who maps it now finds no lock.
+        // The file is complete: readers that map it now must not find a lock.
         let _ = self.file.get_ref().unlock();
         sync_dir(folder(path))
     }
@@ -124,14 +124,14 @@ impl Write for AtomicFile {
     }
 }
 
-/// Forces the names in a folder to disk, so that files created, renamed or removed in it are so after a power failure.
-/// Does nothing on systems and file systems that do not sync folders.
+/// Syncs a folder, so that creations, renames and removals in it survive a power failure. Does nothing on systems and
+/// file systems that do not sync folders.
 ///
 /// # Errors
-/// The system reports that names could not be written.
+/// The system reports a failed sync.
 pub fn sync_dir(dir: impl AsRef<Path>) -> std::io::Result<()> {
     use std::io::ErrorKind::{InvalidInput, Unsupported};
-    // A folder that may be written but not listed cannot be opened; on Windows none can.
+    // A folder that is writable but not readable cannot be opened; on Windows no folder can.
     let Ok(dir) = File::open(dir) else { return Ok(()) };
     match dir.sync_all() {
         Err(e) if cfg!(unix) && !matches!(e.kind(), InvalidInput | Unsupported) => Err(e),
@@ -139,11 +139,11 @@ pub fn sync_dir(dir: impl AsRef<Path>) -> std::io::Result<()> {
     }
 }
 
-/// Creates a folder and those above it that are missing, and forces their names to disk: what [`AtomicFile`] puts into
-/// it is found after a power failure.
+/// Creates a folder and its missing parents and syncs them, so that files which [`AtomicFile`] writes into it survive a
+/// power failure.
 ///
 /// # Errors
-/// A folder cannot be created, or something else has its name.
+/// A folder cannot be created, or another kind of file has its name.
 pub fn create_dirs(dir: impl AsRef<Path>) -> std::io::Result<()> {
     use std::io::ErrorKind::NotFound;
     let dir = dir.as_ref();
@@ -155,8 +155,8 @@ pub fn create_dirs(dir: impl AsRef<Path>) -> std::io::Result<()> {
         made => made,
     };
     match made {
-        // Also one that another process has made meanwhile, whatever the system says of it (a read-only file system, a
-        // mounted folder).
+        // Another process may have created it in the meantime. Systems report different errors for an existing folder
+        // (read-only file systems, mount points).
         Err(_) if dir.is_dir() => Ok(()),
         made => made.and_then(|()| sync_dir(folder(dir))),
     }
@@ -165,24 +165,26 @@ pub fn create_dirs(dir: impl AsRef<Path>) -> std::io::Result<()> {
 /// Name of the file that [`lock_dir`] locks. Readers of all files of a folder skip it.
 pub const LOCK: &str = ".lock";
 
-/// Keeps other processes, and other calls in this one, from writing to a folder several files of which belong together.
-/// What is locked is a file `.lock` in it, since network file systems pass locks of files to other machines, but not
-/// those of folders. The lock ends with the value, which removes the file, or with the process, after which the next
-/// one takes the file over.
+/// Locks a folder whose files belong together against other writers, in this process and in others. Returns `None` if
+/// another writer holds the lock.
 ///
-/// `None` where another one holds it. Everybody gets a lock that is not [exclusive](DirLock::is_exclusive) where the
-/// file system has no locks, and in a folder that may only be read.
+/// The lock is on a file `.lock` in the folder, since network file systems share locks of files between machines, but
+/// not locks of folders. Dropping the [`DirLock`] removes the file. If a process is killed, its lock ends, and the next
+/// writer reuses the file.
+///
+/// On file systems without locks and in read-only folders, every caller gets a lock that is not
+/// [exclusive](DirLock::is_exclusive).
 ///
 /// ```
 /// use burn_gnn_files::lock_dir;
 /// # let dir = tempfile::tempdir().unwrap();
-/// let lock = lock_dir(&dir)?.expect("nobody else writes");
+/// let lock = lock_dir(&dir)?.expect("no other writer");
 /// assert!(!lock.is_exclusive() || lock_dir(&dir)?.is_none());
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Errors
-/// The folder is not there, or `.lock` in it is a link or no file.
+/// The folder does not exist, or `.lock` in it is not a regular file.
 pub fn lock_dir(dir: impl AsRef<Path>) -> std::io::Result<Option<DirLock>> {
     use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
     let dir = dir.as_ref();
@@ -199,7 +201,7 @@ pub fn lock_dir(dir: impl AsRef<Path>) -> std::io::Result<Option<DirLock>> {
     );
     loop {
         let opened = match options.clone().write(true).create(true).truncate(false).open(&path) {
-            // Another user's file, which may be locked as well, or a folder without one.
+            // The file belongs to another user and can be locked for reading, or the folder is read-only.
             Err(e) if matches!(e.kind(), PermissionDenied | ReadOnlyFilesystem) => {
                 options.open(&path)
             }
@@ -221,7 +223,7 @@ pub fn lock_dir(dir: impl AsRef<Path>) -> std::io::Result<Option<DirLock>> {
             Ok(()) if is_named(&file, &path) => {
                 return Ok(Some(DirLock { held: Some((file, path)) }));
             }
-            // Whoever held it removed it after it was opened here.
+            // The previous holder removed the file after it was opened here: create it again.
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
             Err(std::fs::TryLockError::Error(_)) => return Ok(Some(DirLock { held: None })),
@@ -229,15 +231,15 @@ pub fn lock_dir(dir: impl AsRef<Path>) -> std::io::Result<Option<DirLock>> {
     }
 }
 
-/// A folder that [`lock_dir`] locked.
+/// The lock of a folder ([`lock_dir`]).
 #[derive(Debug)]
 pub struct DirLock {
-    /// The file, open and so locked as long as this value lives.
+    /// The lock file. It is locked while it is open.
     held: Option<(File, PathBuf)>,
 }
 
 impl DirLock {
-    /// Whether nobody else has a lock: the file system has locks, and the folder may be written.
+    /// Whether no other writer has a lock. `false` if the file system has no locks or the folder is read-only.
     pub fn is_exclusive(&self) -> bool {
         self.held.is_some()
     }
@@ -245,28 +247,28 @@ impl DirLock {
 
 impl Drop for DirLock {
     fn drop(&mut self) {
-        // Before the lock ends: afterwards it may belong to another process.
+        // Removed before it is unlocked: afterwards it may be the lock of another process.
         if let Some((_, path)) = &self.held {
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// The folder of a file.
+/// The folder that contains `path`.
 pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// How names of temporary files of `path` begin: `.<name>.tmp`.
+/// The prefix of temporary files of `path`: `.<name>.tmp`.
 ///
 /// # Errors
-/// `path` names no file.
+/// `path` has no file name.
 pub fn prefix(path: &Path) -> std::io::Result<String> {
     let name = path.file_name().ok_or(std::io::ErrorKind::InvalidInput)?;
     Ok(format!(".{}{MARK}", name.to_string_lossy()))
 }
 
-/// Makes temporary files. They are private by default; a data set is for everyone whom the umask lets in.
+/// A builder of temporary files with the permissions of the umask. The default of `tempfile` is private files.
 pub fn builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
     let mut options = tempfile::Builder::new();
     #[cfg(unix)]
@@ -275,16 +277,16 @@ pub fn builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
     options
 }
 
-/// A new temporary file with a lock, which says that its process lives.
+/// Creates a temporary file and locks it. The lock marks the file of a running process.
 ///
 /// # Errors
-/// Those of `create`.
+/// The errors of `create`.
 pub fn locked(
     create: impl Fn() -> std::io::Result<tempfile::NamedTempFile>,
 ) -> std::io::Result<tempfile::NamedTempFile> {
     loop {
         let temp = create()?;
-        // Between creation and lock somebody may take it for abandoned. Where there are no locks nobody does.
+        // Before it is locked, another process may treat the file as abandoned and remove it: create another one then.
         let taken = matches!(temp.as_file().try_lock(), Err(std::fs::TryLockError::WouldBlock));
         if !taken && std::fs::symlink_metadata(temp.path()).is_ok() {
             return Ok(temp);
@@ -292,7 +294,7 @@ pub fn locked(
     }
 }
 
-/// Files `<prefix>` and six more characters in a folder that nobody holds a lock on, each with its lock.
+/// Unlocked files named `<prefix>` and six more characters in a folder, each open and locked.
 pub fn abandoned(dir: &Path, prefix: &str) -> Vec<(PathBuf, File)> {
     let mut found = vec![];
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -300,7 +302,7 @@ pub fn abandoned(dir: &Path, prefix: &str) -> Vec<(PathBuf, File)> {
         let random = name.to_str().and_then(|n| n.strip_prefix(prefix));
         let ours = random
             .is_some_and(|r| r.len() == RANDOM && r.bytes().all(|b| b.is_ascii_alphanumeric()));
-        // Neither links nor pipes are opened.
+        // Symbolic links and pipes are not opened.
         if ours && entry.file_type().is_ok_and(|t| t.is_file()) {
             let path = entry.path();
             if let Ok(file) = File::options().read(true).write(true).open(&path)
@@ -314,8 +316,8 @@ pub fn abandoned(dir: &Path, prefix: &str) -> Vec<(PathBuf, File)> {
     found
 }
 
-/// Whether an open file is the one that a path names, without following a link, and has no other name: that would be
-/// somebody else's.
+/// Whether an open file is the one at `path`, without following a link, and has no other hard link, which another
+/// program may use.
 fn is_at(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     if !file.metadata().is_ok_and(|open| std::os::unix::fs::MetadataExt::nlink(&open) == 1) {
@@ -324,7 +326,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     is_named(file, path)
 }
 
-/// Whether an open file is the one that a path names, without following a link.
+/// Whether an open file is the one at `path`, without following a link.
 fn is_named(file: &File, path: &Path) -> bool {
     let (Ok(open), Ok(named)) = (file.metadata(), std::fs::symlink_metadata(path)) else {
         return false;
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there() {
+    fn missing_folders_are_errors() {
         let dir = tempfile::tempdir().unwrap();
         assert!(matches!(
             write_atomic(dir.path().join("no/x"), |_| Ok(())),
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_above_a_folder() {
+    fn create_dirs_creates_missing_parents() {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("a/b/c");
         create_dirs(&deep).unwrap();
@@ -393,13 +395,13 @@ mod tests {
         assert!(create_dirs("").is_err());
     }
 
-    /// Files of living writers and of other names stay, those of the dead do not.
+    /// Files of running writers and files of other names remain.
     #[test]
     fn temporary_files_of_killed_writers_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for name in [".x.tmpAbC123", ".y.tmpAbC123", ".x.tmp", ".x.tmpAbC1234", ".x.tmpAb/123"] {
-            // The last one is no name.
+            // The last write fails: the name contains a slash.
             let _ = std::fs::write(at(name), "left over");
         }
         let mut alive = AtomicFile::create(at("x")).unwrap();
@@ -462,7 +464,7 @@ mod tests {
         );
         drop(first);
         assert!(!held.exists(), "a lock leaves no file");
-        // What a killed process left.
+        // The lock file of a killed process.
         std::fs::write(&held, "").unwrap();
         assert!(lock_dir(&dir).unwrap().is_some());
         assert!(!held.exists() && lock_dir(dir.path().join("none")).is_err());
@@ -472,7 +474,7 @@ mod tests {
         assert!(lock_dir(&dir).is_err());
     }
 
-    /// Threads that lock, count alone and unlock: a file that its holder removes is no lock for the next one.
+    /// Threads lock, count and unlock. A lock file that its holder removed must not lock the next thread.
     #[test]
     fn locks_of_many_threads() {
         use std::sync::atomic::{AtomicUsize, Ordering};
@@ -485,7 +487,7 @@ mod tests {
                         None => std::thread::yield_now(),
                     }
                 };
-                assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two hold it");
+                assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two threads hold the lock");
                 inside.fetch_sub(1, Ordering::SeqCst);
                 drop(lock);
             }
@@ -494,16 +496,16 @@ mod tests {
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
     }
 
-    /// A link would lead the lock, and whoever removes it, elsewhere.
+    /// Through a link, the lock and its removal would affect another file.
     #[cfg(unix)]
     #[test]
-    fn a_link_is_no_lock() {
+    fn a_link_as_lock_file_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("elsewhere", dir.path().join(LOCK)).unwrap();
         assert!(lock_dir(&dir).is_err() && !dir.path().join("elsewhere").exists());
     }
 
-    /// In `/sys` nobody makes files, whoever asks.
+    /// No user can create files in `/sys`, not even root.
     #[cfg(target_os = "linux")]
     #[test]
     fn folders_that_may_only_be_read() {
@@ -516,7 +518,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn others_may_read_what_the_umask_allows() {
+    fn permissions_follow_the_umask() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let (a, b) = (dir.path().join("a"), dir.path().join("b"));

@@ -1,7 +1,7 @@
-//! Hashes files to detect damage.
+//! Computes checksums of files.
 
-/// A hash of bytes, eight a step (FNV-1a on words). A change of one word always changes it, any other change almost
-/// surely; it does not protect against a forger.
+/// A checksum of bytes: FNV-1a on words of eight bytes. A change of one word always changes it, any other change almost
+/// surely. It does not protect against forgery.
 pub struct Hash(u64);
 
 impl Default for Hash {
@@ -11,20 +11,21 @@ impl Default for Hash {
 }
 
 impl Hash {
-    /// Of nothing.
+    /// The checksum of no bytes.
     pub fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
-    /// Of one more word.
+    /// Adds a word.
     pub fn word(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
     }
-    /// Of more bytes and their number.
+    /// Adds bytes and their number.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
         self.part(bytes);
     }
-    /// A part of bytes whose length was hashed, each but the last a multiple of eight long.
+    /// Adds a part of a byte string whose length was added before. The length of every part except the last must be a
+    /// multiple of eight.
     pub fn part(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|w| self.word(u64::from_le_bytes(*w)));
@@ -34,7 +35,7 @@ impl Hash {
             self.word(u64::from_le_bytes(last));
         }
     }
-    /// As text: 16 hexadecimal digits.
+    /// The checksum as 16 hexadecimal digits.
     pub fn text(self) -> String {
         format!("{:016x}", self.0)
     }

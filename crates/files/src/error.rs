@@ -1,4 +1,4 @@
-//! Defines the errors of files, data sets and the graphs in them.
+//! Defines [`DataError`].
 
 use std::path::{Path, PathBuf};
 
@@ -6,17 +6,17 @@ use burn_gnn_structure::GraphError;
 
 use crate::truncate::cut_quoted;
 
-/// What can be wrong with files, with data sets, and with the graphs in them.
+/// Errors of files, of data sets, and of the graphs in them.
 ///
-/// Variants hold data, not prose, so that a program can react to them; the message names the file, what was expected,
-/// what was found and, where there is one, the remedy.
+/// Variants hold data, not prose, so that a program can react to them. The message names the file, the expected and the
+/// found value and, if there is one, the remedy.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// What was read makes no graph.
+    /// The content of the files is not a valid graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// A format whose cargo feature is off.
+    /// A format whose cargo feature is disabled.
     #[error("`{what}` needs the cargo feature `{feature}`; build with `--features {feature}`")]
     Feature {
         /// File or data set.
@@ -24,7 +24,7 @@ pub enum DataError {
         /// Feature of `burn-gnn`.
         feature: &'static str,
     },
-    /// A file could not be read or written.
+    /// Reading or writing a file failed.
     #[error("{}: {source}", path.display())]
     Io {
         /// File.
@@ -33,20 +33,20 @@ pub enum DataError {
         #[source]
         source: std::io::Error,
     },
-    /// A file's content is not what its format asks for.
+    /// The content of a file does not follow its format.
     #[error("{}: {message}", path.display())]
     Format {
         /// File.
         path: PathBuf,
-        /// What is wrong, with the expected and the found value.
+        /// The expected and the found value.
         message: String,
     },
-    /// A file whose content makes no graph: an error that does not name a file by itself, and the one it came from.
+    /// An error that does not name a file, with the file that caused it.
     #[error("{}: {}", path.display(), cut_quoted(source.to_string()))]
     InFile {
         /// File.
         path: PathBuf,
-        /// What is wrong.
+        /// Cause.
         #[source]
         source: Box<DataError>,
     },
@@ -63,7 +63,7 @@ pub enum DataError {
         /// Version this program reads.
         expected: u32,
     },
-    /// A row of a text table is wrong.
+    /// An invalid row of a table.
     #[error(
         "{}:{line}:{} expected {expected}, got {found:?}{}{remedy}",
         path.display(),
@@ -75,22 +75,22 @@ pub enum DataError {
         path: PathBuf,
         /// Line, from 1.
         line: u64,
-        /// Column (field), from 1; 0 for the whole line.
+        /// Field, from 1; 0 for the whole line.
         column: usize,
         /// What was expected.
         expected: String,
-        /// The text found, cut to a sensible length.
+        /// The found text, truncated.
         found: String,
-        /// What to do where the file is right; empty where nothing but the file can be changed.
+        /// An option of the reader that accepts the row; empty if only the file can be changed.
         remedy: &'static str,
     },
-    /// Several things that are wrong with one source; there may be more behind them.
+    /// Several invalid rows of one source; later rows may be invalid as well.
     #[error("{} problems (there may be more):{}", problems.len(), problems.iter().map(|p| format!("\n  {p}")).collect::<String>())]
     Problems {
         /// In the order of the rows.
         problems: Vec<DataError>,
     },
-    /// Files of a published data set that are not on disk.
+    /// Missing files of a published data set.
     #[error(
         "data set `{set}`: missing files: {}; copy them there, or set BURN_GNN_DATA to the parent folder of `{set}`, {remedy}",
         files.iter().map(|(name, url)| format!("{} (from {url})", dir.join(name).display())).collect::<Vec<_>>().join(", ")
@@ -100,46 +100,46 @@ pub enum DataError {
         set: &'static str,
         /// Its folder.
         dir: PathBuf,
-        /// What is missing in it, and where that is.
+        /// Missing files, each with its address.
         files: Vec<(&'static str, &'static str)>,
-        /// What to do otherwise.
+        /// An alternative, at the end of the message.
         remedy: &'static str,
     },
-    /// A transfer that failed.
+    /// A failed download.
     #[error("{url}: {message}")]
     Download {
         /// Address.
         url: String,
-        /// What happened, with the expected and the found value.
+        /// The expected and the found value.
         message: String,
     },
-    /// Shares of a split that do not go together, or ask for more nodes than there are.
+    /// Shares of a split that contradict each other, or need more nodes than the graph has.
     #[error("split, `{arg}`: {message}")]
     Split {
-        /// Which share.
+        /// Name of the share.
         arg: &'static str,
-        /// What is wrong, with the expected and the found value.
+        /// The expected and the found value.
         message: String,
     },
-    /// A description of attributes that contradicts itself.
+    /// An invalid [`Decoder`](https://docs.rs/burn-gnn-data/latest/burn_gnn_data/struct.Decoder.html).
     #[error("decoder, `{argument}`: {message}")]
     Decoder {
-        /// Which part of the decoder.
+        /// Part of the decoder.
         argument: String,
-        /// What is wrong, with the expected and the found value.
+        /// The expected and the found value.
         message: String,
     },
 }
 
 burn_gnn_structure::debug_is_message!(DataError);
 
-/// The column in a message, none for the whole line.
+/// The field in a message; nothing for the whole line.
 fn of_column(column: usize) -> String {
     if column > 0 { format!("{column}:") } else { String::new() }
 }
 
 impl DataError {
-    /// The same error with the file that it came from, unless it names one.
+    /// Adds the file that caused the error, unless the error names a file.
     #[must_use]
     pub fn in_file(self, path: impl AsRef<Path>) -> Self {
         match self {
@@ -155,7 +155,7 @@ impl DataError {
             other => Self::InFile { path: path.as_ref().into(), source: Box::new(other) },
         }
     }
-    /// The error without the file that [`InFile`](Self::InFile) adds to it.
+    /// The error inside [`InFile`](Self::InFile), or the error itself.
     pub fn cause(&self) -> &Self {
         if let Self::InFile { source, .. } = self { source } else { self }
     }

@@ -1,12 +1,12 @@
-//! Opens, maps, checks and writes files for the other crates of `burn-gnn`; defines [`DataError`].
+//! Opens, maps, validates and writes files for the other crates of `burn-gnn`; defines [`DataError`].
 //!
-//! `burn-gnn-data` exports what is for users.
+//! `burn-gnn-data` re-exports the public items.
 
 #![deny(unsafe_code)]
 
 mod atomic;
 mod checksum;
-mod counted;
+mod counting_reader;
 mod error;
 mod half_rows;
 mod mapped_file;
@@ -14,6 +14,7 @@ mod npy_header;
 mod open;
 mod progress;
 mod tensor_header;
+mod tensor_index;
 mod tensor_views;
 mod truncate;
 
@@ -21,12 +22,12 @@ pub use atomic::{AtomicFile, DirLock, create_dirs, lock_dir, sync_dir, write_ato
 pub use error::DataError;
 pub use npy_header::NpyHead;
 
-/// For the other crates of this library alone.
+/// Shared by the other crates of this library; not part of the public API.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::atomic::{LOCK, abandoned, builder, folder, locked, prefix, remove_abandoned};
     pub use crate::checksum::Hash;
-    pub use crate::counted::Counted;
+    pub use crate::counting_reader::CountingReader;
     pub use crate::half_rows::widen_f16;
     pub use crate::mapped_file::MappedFile;
     pub use crate::npy_header::{ArrayHead, EntryType};
@@ -36,7 +37,8 @@ pub mod internal {
     };
     pub use crate::progress::Progress;
     pub use crate::tensor_header::tensor_header;
-    pub use crate::tensor_views::{MAX_HEADER, TensorViews};
+    pub use crate::tensor_index::{TensorIndex, TensorInfo};
+    pub use crate::tensor_views::TensorViews;
     pub use crate::truncate::{Cut, cut, cut_quoted};
     pub use crate::{
         AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic,

@@ -1,4 +1,4 @@
-//! Maps files into memory.
+//! Maps files into memory, with a shared advisory lock.
 
 use std::fs::{File, TryLockError};
 use std::ops::Deref;
@@ -10,16 +10,16 @@ use memmap2::Mmap;
 use crate::DataError;
 use crate::open::{io_error, open};
 
-/// How long a file that is locked is asked for again.
+/// How long a lock is retried.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The bytes of a file, which the system reads when they are asked for.
+/// A file mapped into memory. The system reads its pages on first access.
 ///
-/// Nobody may change the file meanwhile: bytes that were checked may then be others, so no unsafe code relies on them,
-/// and a byte behind the end of a file that was cut short ends the process (SIGBUS on Unix; Windows refuses to cut such
-/// a file). A shared advisory lock ([`File::lock_shared`]) tells programs that lock files, where the file system has
-/// locks. Writers of this library need none: they write another file and rename it, and what is mapped stays the old
-/// one.
+/// No process may change the file while it is mapped. Bytes that were validated may change, so no unsafe code relies on
+/// them. Reading past the end of a file that was truncated ends the process (SIGBUS on Unix; Windows does not truncate
+/// mapped files). A shared advisory lock ([`File::lock_shared`]) keeps away programs that lock files before they write
+/// them, on file systems with locks. Writers of this library write another file and rename it, so a mapping stays
+/// valid.
 #[derive(Debug)]
 pub struct MappedFile {
     map: Mmap,
@@ -28,17 +28,17 @@ pub struct MappedFile {
 }
 
 impl MappedFile {
-    /// Maps a file as long as it is, and locks it.
+    /// Maps the whole file and locks it.
     ///
     /// # Errors
-    /// [`DataError::Io`], also for a file that a program has locked to write it; [`DataError::Format`] for what is no
+    /// [`DataError::Io`], also if another program holds an exclusive lock; [`DataError::Format`] if `path` is not a
     /// regular file.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         Self::locked(path, open(path)?.0)
     }
 
-    /// As [`open`](Self::open) without a lock, so that no file stays open: for tables of more files than a process may
-    /// have open.
+    /// [`open`](Self::open) without a lock. The file is closed after it is mapped, so a table may have more files than a
+    /// process may have open.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -46,7 +46,7 @@ impl MappedFile {
         Ok(Self { map: map(path, &open(path)?.0)?, _locked: None })
     }
 
-    /// As [`open`](Self::open), of a file that is open.
+    /// [`open`](Self::open) for a file that is already open.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -54,7 +54,7 @@ impl MappedFile {
         let begun = Instant::now();
         let locked = loop {
             match file.try_lock_shared() {
-                // A writer of this library holds its lock for a moment after it has renamed the file.
+                // A writer of this library holds its lock until shortly after the rename.
                 Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(1))
                 }
@@ -62,7 +62,7 @@ impl MappedFile {
             }
         };
         match locked {
-            // File systems without locks have none to respect.
+            // The file system has no locks.
             Ok(()) | Err(TryLockError::Error(_)) => {}
             Err(TryLockError::WouldBlock) => {
                 let why = "another program has locked the file to write it; open it when that program is done";
@@ -78,8 +78,8 @@ impl MappedFile {
 
 #[expect(unsafe_code, reason = "maps a file")]
 fn map(path: &Path, file: &File) -> Result<Mmap, DataError> {
-    // SAFETY: the map is read-only, and its length is that of the file. The documentation of everything that is mapped
-    // asks that nobody changes the file, a lock tells others, and unsafe code relies on no byte of it.
+    // SAFETY: the map is read-only and as long as the file. The documentation of every mapped type requires that no
+    // process changes the file, a lock keeps other programs away, and no unsafe code relies on its bytes.
     unsafe { Mmap::map(file) }.map_err(|source| io_error(path, source))
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_being_written_is_refused() {
+    fn a_file_with_an_exclusive_lock_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
         std::fs::write(&path, "12345").unwrap();
@@ -112,7 +112,7 @@ mod tests {
         );
         assert_eq!(&*MappedFile::open_unlocked(&path).unwrap(), b"12345");
         writer.unlock().unwrap();
-        // Readers share; a writer that asks sees them until the last is gone.
+        // Readers share the lock. A writer gets it after the last reader is dropped.
         let readers = [MappedFile::open(&path).unwrap(), MappedFile::open(&path).unwrap()];
         assert!(readers.iter().all(|r| **r == *b"12345"));
         assert!(matches!(writer.try_lock(), Err(TryLockError::WouldBlock)));

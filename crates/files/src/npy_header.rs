@@ -1,7 +1,8 @@
 //! Parses `.npy` headers.
 //!
-//! A header is a Python dictionary of three entries. What is read here is what NumPy writes, and no other Python: a
-//! general parser of literals (the crate `npyz` has one) takes twelve more crates to build, and recurses over brackets.
+//! A header is a Python dictionary with three entries. This parser accepts the literals that NumPy writes and no others:
+//! a general parser of Python literals (as in the crate `npyz`) adds twelve crates to the build and recurses over
+//! brackets.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,22 +11,22 @@ use crate::DataError;
 use crate::open::{format_error, read_error};
 use crate::truncate::cut;
 
-/// Longest header that is read; numpy's own limit.
+/// Longest header that is read, NumPy's limit.
 const MAX_HEADER: usize = 10_000;
 
-/// Type of an entry: its kind and the number behind it, such as `f` and 4 in `<f4`.
+/// Type of an entry: a letter and a number, such as `f` and 4 in `<f4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryType {
-    /// The letter.
+    /// The letter, such as `f` for floats.
     pub kind: u8,
-    /// The number; 0 where there is none.
+    /// The number after the letter, the bytes of an entry; 0 if there is none.
     pub size: u64,
     /// Whether the most significant byte comes first.
     pub big_endian: bool,
 }
 
 impl EntryType {
-    /// Types of other forms, `<M8[ns]` for example, have the size 0.
+    /// Types of other forms, such as `<M8[ns]`, get the size 0.
     fn parse(descr: &str) -> Self {
         let plain = descr.strip_prefix(['<', '>', '|', '=']).filter(|d| d.is_ascii());
         let kind = plain.and_then(|d| d.bytes().next()).unwrap_or(0);
@@ -33,7 +34,7 @@ impl EntryType {
         Self { kind, size, big_endian: descr.starts_with('>') }
     }
 
-    /// Bytes of a whole number, with or without a sign; `None` for another type.
+    /// Bytes of a signed or unsigned integer; `None` for another type.
     pub fn integer_bytes(self) -> Option<usize> {
         match (self.kind, self.size) {
             (b'i' | b'u', size @ (1 | 2 | 4 | 8)) => Some(size as usize),
@@ -41,8 +42,8 @@ impl EntryType {
         }
     }
 
-    /// Appends a whole number of every `stride` bytes, at their start. The error is the number that `T` cannot hold, and
-    /// its position.
+    /// Appends the integer at the start of each chunk of `stride` bytes. The error is the position and the value of the
+    /// first integer that does not fit in `T`.
     pub fn integers<T: TryFrom<i128>>(
         self,
         bytes: &[u8],
@@ -79,35 +80,35 @@ impl EntryType {
     }
 }
 
-/// The head of an array in any byte order and any order of its axes.
+/// The header of an array of any byte order and axis order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayHead {
     /// Type of an entry.
     pub ty: EntryType,
-    /// Whether the first axis is the fastest (Fortran order), not the last.
+    /// Whether the first axis varies fastest (Fortran order), not the last (C order).
     pub fortran: bool,
-    /// Name of the type, shape and place of the data.
+    /// Type, shape and offset of the data.
     pub head: NpyHead,
 }
 
-/// Type, shape and place of the data of a `.npy` file.
+/// Type, shape and offset of the data of a `.npy` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyHead {
     /// Type of an entry as NumPy writes it, such as `<f4` or `|b1`.
     pub descr: String,
-    /// Lengths of the axes; empty for a single value. Their product fits in 64 bits, that in bytes may not.
+    /// Lengths of the axes; empty for a single value. Their product fits in 64 bits; the number of bytes may not.
     pub shape: Vec<usize>,
     /// Bytes before the first entry.
     pub offset: usize,
 }
 
 impl NpyHead {
-    /// Reads the head of an array of plain entries in C order and little endian, whose data are used as they are, and
-    /// leaves `reader` at its data. `path` names the file in errors. At most ten thousand bytes are read.
+    /// Reads the header of an array of plain entries in C order and little endian, and leaves `reader` at the first
+    /// entry. `path` is for error messages. Reads at most ten thousand bytes.
     ///
     /// # Errors
-    /// [`DataError::Io`]; [`DataError::Format`] for a header that is no header, an array of records or objects,
-    /// another order.
+    /// [`DataError::Io`]; [`DataError::Format`] for a malformed header, an array of records or objects, Fortran order or
+    /// big endian.
     ///
     /// ```
     /// use burn_gnn_files::NpyHead;
@@ -132,7 +133,7 @@ impl NpyHead {
         Err(format_error(path, why))
     }
 
-    /// The bytes before the data of an array in C order, padded as NumPy pads them.
+    /// The header of an array in C order, padded to 64 bytes as NumPy pads it.
     ///
     /// ```
     /// use burn_gnn_files::NpyHead;
@@ -153,10 +154,10 @@ impl NpyHead {
         bytes
     }
 
-    /// As [`read`](Self::read), of an array in any order.
+    /// [`read`](Self::read) for arrays of any axis order and byte order.
     ///
     /// # Errors
-    /// As [`read`](Self::read), but for another order.
+    /// As [`read`](Self::read), except for the order.
     #[doc(hidden)]
     pub fn any(path: &Path, reader: &mut impl Read) -> Result<ArrayHead, DataError> {
         let (preamble, start) = read_preamble(path, reader)?;
@@ -170,7 +171,7 @@ impl NpyHead {
     }
 }
 
-/// Magic, version, header length and header text; returns where the text starts as well.
+/// Reads magic, version, header length and header text. Returns these bytes and the start of the text.
 fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<(Vec<u8>, usize), DataError> {
     let mut take = |n: usize, into: &mut Vec<u8>| {
         let start = into.len();
@@ -212,14 +213,14 @@ fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<(Vec<u8>, usize)
     Ok((bytes, start))
 }
 
-/// The three entries.
+/// The three entries of a header.
 struct Fields {
     descr: String,
     fortran: bool,
     shape: Vec<usize>,
 }
 
-/// Reads the dictionary from left to right, without recursion; errors say what was found.
+/// Parses the dictionary from left to right, without recursion. Errors describe what was found.
 struct Parser<'a> {
     text: &'a [u8],
     at: usize,
@@ -260,7 +261,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The next byte that is no white space.
+    /// The next byte after white space.
     fn peek(&mut self) -> Option<u8> {
         while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
@@ -282,7 +283,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands at the place where the parser stopped.
+    /// The text at which the parser stopped, for errors.
     fn here(&self) -> String {
         let rest = String::from_utf8_lossy(&self.text[self.at..]);
         if rest.is_empty() {
@@ -316,7 +317,7 @@ impl Parser<'_> {
         Err(format!("{} instead of True or False", self.here()))
     }
 
-    /// Lengths whose product fits in 64 bits; lengths of 0 count as 1, so that every partial product does as well.
+    /// Lengths whose product fits in 64 bits. A length of 0 counts as 1 in it, so every partial product fits as well.
     fn tuple(&mut self) -> Result<Vec<usize>, String> {
         let (mut lengths, mut product) = (vec![], 1u64);
         self.expect(b'(')?;

@@ -1,4 +1,4 @@
-//! Opens regular files, and makes the errors of all readers.
+//! Opens and reads regular files; constructs the errors of readers.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::DataError;
 use crate::truncate::{cut, cut_quoted};
 
-/// A [`DataError::Format`]; texts in quotes are cut, whatever file they came from.
+/// A [`DataError::Format`]. Quoted texts are truncated, since they may come from the file.
 pub fn format_error(path: &Path, message: impl Into<String>) -> DataError {
     DataError::Format { path: path.into(), message: cut_quoted(message.into()) }
 }
@@ -17,7 +17,7 @@ pub fn io_error(path: &Path, source: std::io::Error) -> DataError {
     DataError::Io { path: path.into(), source }
 }
 
-/// An error of a reader: what a decompressor says is about the content.
+/// The error of a failed read. Errors of decompressors describe the content, so they become [`DataError::Format`].
 pub fn read_error(path: &Path, e: std::io::Error) -> DataError {
     match e.kind() {
         std::io::ErrorKind::UnexpectedEof => {
@@ -30,16 +30,18 @@ pub fn read_error(path: &Path, e: std::io::Error) -> DataError {
     }
 }
 
-/// Opens a regular file and gives its length. Anything else (a directory, a pipe that blocks, a device that never ends)
-/// is refused, by what the opened file is, so that nothing else can take its place meanwhile.
+/// Opens a regular file and returns it with its length.
+///
+/// Anything else is an error: a directory, a pipe (which blocks), a device (which never ends). The check is on the
+/// opened file, so the path cannot be exchanged between check and use.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for what is no regular file.
+/// [`DataError::Io`]; [`DataError::Format`] if `path` is not a regular file.
 pub fn open(path: &Path) -> Result<(File, u64), DataError> {
     open_with(path, File::options().read(true))
 }
 
-/// [`open`] as `options` say, which may create the file.
+/// [`open`] with other options, which may create the file.
 ///
 /// # Errors
 /// As [`open`].
@@ -53,15 +55,15 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<(File, u64), Data
             format!("expected a regular file, found {}; copy its content to a file", kind(meta)),
         ))
     };
-    // Before it is opened, since that alone has effects on some devices. A file that is not there is created, or missed
-    // by what opens it.
+    // Checked before opening as well, since opening alone has effects on some devices. A missing file is created by
+    // `options`, or `options.open` returns the error.
     match std::fs::metadata(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
         meta => regular(&meta.map_err(|e| io_error(path, e))?)?,
     }
     #[cfg_attr(not(unix), expect(unused_mut, reason = "flags are for Unix"))]
     let mut options = options.clone();
-    // Opening a pipe waits for a writer otherwise; a regular file is opened and read as without.
+    // Without this flag, opening a pipe waits for a writer. It has no effect on regular files.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     let file = options.open(path).map_err(|e| io_error(path, e))?;
@@ -70,15 +72,15 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<(File, u64), Data
     Ok((file, meta.len()))
 }
 
-/// All of a regular file.
+/// Reads a whole regular file.
 ///
 /// # Errors
-/// As [`open`]; [`DataError::Io`] for more bytes than memory holds.
+/// As [`open`]; [`DataError::Io`] if the bytes do not fit in memory.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bounded(path, u64::MAX)
 }
 
-/// The whole file, if it is not longer than `limit`.
+/// Reads a whole regular file of at most `limit` bytes.
 ///
 /// # Errors
 /// As [`read_file`]; [`DataError::Format`] for a longer one.
@@ -89,12 +91,12 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
     }
     let mut bytes = vec![];
     reserve(path, len, &mut bytes)?;
-    // The bound holds even if the file grows while it is read.
+    // `take` keeps the bound if the file grows during the read.
     file.take(limit).read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
     Ok(bytes)
 }
 
-/// Room for `more` bytes of a file; a file may claim a length (of holes) that no memory holds.
+/// Reserves memory for `more` bytes of a file. Fails instead of aborting, since a sparse file may be longer than memory.
 ///
 /// # Errors
 /// [`DataError::Io`].
@@ -103,21 +105,21 @@ pub fn reserve(path: &Path, more: u64, bytes: &mut Vec<u8>) -> Result<(), DataEr
     if room { Ok(()) } else { Err(io_error(path, std::io::ErrorKind::OutOfMemory.into())) }
 }
 
-/// `dir/file`, where `file` was written by others (into `described_in`) and must stay inside `dir`. A link in the folder
-/// is followed: whoever put it there may read what it leads to.
+/// Joins `dir` and `file`, where `file` is a path in the untrusted description `described_in` and must stay inside
+/// `dir`. Symbolic links in the folder are followed: the user who created them may read their target.
 ///
 /// # Errors
 /// [`DataError::Format`].
 pub fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, DataError> {
-    /// Most bytes of a path; systems have no longer ones, and errors name it.
+    /// Longest path. Systems allow no longer ones, and error messages contain it.
     const MOST: usize = 1 << 12;
     if file.len() > MOST {
         let why = format!("file name: expected at most {MOST} bytes, found {file:?}");
         return Err(format_error(described_in, why));
     }
     let plain = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
-    // A drive letter or a backslash is a plain name on one system and a way out on another. Other colons are part of a
-    // name, as in DGL's `edge_index/author:writes:paper0.txt`.
+    // A drive letter or a backslash is a plain name on Unix and leads out of the folder on Windows. Other colons are
+    // part of a name, as in DGL's `edge_index/author:writes:paper0.txt`.
     let drive = file.as_bytes().get(1) == Some(&b':');
     if file.is_empty() || !plain || drive || file.contains(['\\', '\0']) {
         return Err(format_error(
@@ -128,7 +130,7 @@ pub fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, Da
     Ok(dir.join(file))
 }
 
-/// What there is in place of a regular file.
+/// A noun for a file that is not regular.
 fn kind(meta: &Metadata) -> &'static str {
     #[cfg(unix)]
     {
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stay_inside_the_folder() {
+    fn paths_that_leave_the_folder_are_errors() {
         let (dir, json) = (Path::new("d"), Path::new("d/m.json"));
         for good in ["edges/a.npy", "edge_index/a:writes:b0.txt"] {
             assert_eq!(inside(dir, json, good).unwrap(), dir.join(good));
@@ -167,7 +169,7 @@ mod tests {
         }
     }
 
-    /// A pipe, a device and a folder are refused whichever way they are opened, and at once.
+    /// Opening a pipe, a device or a folder fails with every set of options, without blocking.
     #[cfg(unix)]
     #[test]
     fn only_regular_files_are_opened() {
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_files_of_bounded_size() {
+    fn read_bounded_rejects_longer_files() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("f");
         std::fs::write(&file, "12345").unwrap();
@@ -217,10 +219,10 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_no_memory_holds() {
+    fn sparse_files_longer_than_memory_are_errors() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("holes");
-        // More than an address space has; file systems without such files are covered by `reserve` alone.
+        // Longer than the address space. On file systems without sparse files, `reserve` alone is tested.
         let long = 1u64 << 60;
         let made = std::fs::File::create(&path).unwrap().set_len(long).is_ok();
         let e = if made {

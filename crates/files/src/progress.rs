@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use crate::counted::Counted;
+use crate::counting_reader::CountingReader;
 
-/// A bar with counts, rate and time left, on the standard error stream; nothing where that is no terminal. Removed when
-/// it and all readers that count for it ([`read`](Self::read)) are dropped, unless [`finish`](Self::finish) replaced it
-/// by a line of text.
+/// A progress bar on standard error with counts, rate and remaining time. Draws nothing if standard error is not a
+/// terminal.
+///
+/// The bar is removed when this value and all its readers ([`read`](Self::read)) are dropped, unless
+/// [`finish`](Self::finish) replaced it by a line of text.
 #[derive(Debug)]
 pub struct Progress(Arc<Bar>);
 
-/// One bar, removed with the last that counts for it.
+/// The bar, shared by a [`Progress`] and its readers. Dropping the last of them removes it.
 #[derive(Debug)]
 struct Bar(ProgressBar);
 
@@ -26,7 +28,7 @@ impl Drop for Bar {
     }
 }
 
-/// How often a bar without steps is drawn.
+/// Interval at which a bar without steps is redrawn.
 const TICK: Duration = Duration::from_millis(250);
 
 fn target(draw: bool) -> ProgressDrawTarget {
@@ -42,19 +44,20 @@ fn rate(per_sec: f64) -> String {
 }
 
 impl Progress {
-    /// Draws nothing.
+    /// A bar that draws nothing.
     pub fn hidden() -> Self {
         Self(Arc::new(Bar(ProgressBar::hidden())))
     }
-    /// `len` steps, called `units`, of what `what` says; `None` where their number is unknown. Nothing unless `draw`.
+    /// A bar of `len` steps (`None`: unknown) with the message `what`; `units` is the plural noun of the steps. Hidden
+    /// unless `draw`.
     pub fn steps(draw: bool, what: &str, units: &str, len: impl Into<Option<u64>>) -> Self {
         Self::on(target(draw), what, units, len.into())
     }
-    /// Bytes out of `len` of what `what` says; `None` where their number is unknown. Nothing unless `draw`.
+    /// A bar of `len` bytes (`None`: unknown) with the message `what`. Hidden unless `draw`.
     pub fn bytes(draw: bool, what: &str, len: impl Into<Option<u64>>) -> Self {
         Self::bytes_on(target(draw), what, len.into())
     }
-    /// Work whose steps nobody counts: what it is and how long it takes already; nothing unless `draw`.
+    /// A spinner with the message `what` and the elapsed time, for work without steps. Hidden unless `draw`.
     pub fn elapsed(draw: bool, what: &str) -> Self {
         if !draw {
             return Self::hidden();
@@ -91,7 +94,7 @@ impl Progress {
         // Steps per second: whole numbers from 10 on.
         let style =
             style.with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-                // The bar is drawn again: a rate that cannot be written is no harm.
+                // A failed write is harmless: the bar is redrawn later.
                 let _ = out.write_str(&rate(state.per_sec()));
             });
         let bar = ProgressBar::with_draw_target(len, target).with_style(style);
@@ -99,34 +102,34 @@ impl Progress {
         Self(Arc::new(Bar(bar)))
     }
 
-    /// Work of which `done` steps or bytes were done before: rate and time left are those of the rest.
+    /// Starts at `done` steps or bytes. Rate and remaining time are computed from the rest alone.
     #[must_use]
     pub fn resumed_at(self, done: u64) -> Self {
         self.0.0.set_position(done);
         self.0.0.reset_eta();
         self
     }
-    /// Bytes read through it are steps done; the bar stays as long as the reader.
+    /// Wraps a reader so that its bytes advance the bar. The bar lives at least as long as the reader.
     pub fn read<R: Read>(&self, reader: R) -> impl Read + use<R> {
         let bar = self.0.clone();
-        Counted { inner: reader, count: move |bytes| bar.0.inc(bytes) }
+        CountingReader { inner: reader, count: move |bytes| bar.0.inc(bytes) }
     }
-    /// So many steps or bytes more are done.
+    /// Advances the bar.
     pub fn inc(&self, steps: u64) {
         self.0.0.inc(steps);
     }
-    /// The message before the bar.
+    /// Sets the message before the bar.
     pub fn say(&self, what: impl Into<String>) {
         self.0.0.set_message(what.into());
     }
-    /// Replaces the bar by `summary`, one line that stays on the terminal.
+    /// Replaces the bar by `summary`, one line that remains on the terminal.
     pub fn finish(self, summary: impl Into<String>) {
         let line =
             ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
         self.0.0.set_style(line);
         self.0.0.finish_with_message(summary.into());
     }
-    /// Runs `f`, which may print, without the bar.
+    /// Hides the bar while `f` runs, so that `f` may print.
     pub fn suspend<T>(&self, f: impl FnOnce() -> T) -> T {
         self.0.0.suspend(f)
     }
@@ -141,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is drawn.
+    /// A terminal that records its output.
     #[derive(Clone, Debug, Default)]
     struct Drawn(Arc<Mutex<String>>);
 
@@ -193,11 +196,11 @@ mod tests {
             "{text}"
         );
         drop(progress);
-        assert!(drawn.0.lock().unwrap().ends_with("<cleared>"), "nothing stays");
+        assert!(drawn.0.lock().unwrap().ends_with("<cleared>"), "the bar was not removed");
     }
 
     #[test]
-    fn a_finished_bar_leaves_its_summary() {
+    fn finish_replaces_the_bar_by_its_summary() {
         let drawn = Drawn::default();
         let target = ProgressDrawTarget::term_like_with_hz(Box::new(drawn.clone()), 255);
         let progress = Progress::on(target, "training", "epochs", Some(2));
@@ -206,10 +209,10 @@ mod tests {
         let text = drawn.0.lock().unwrap().clone();
         let last = text.rsplit("<cleared>").next().unwrap();
         assert!(last.contains("trained 2 epochs") && !last.contains("/2 epochs"), "{text}");
-        assert!(!text.ends_with("<cleared>"), "the summary stays: {text}");
+        assert!(!text.ends_with("<cleared>"), "the summary was removed: {text}");
     }
 
-    /// What a bar draws after so many steps.
+    /// The output of a bar after `steps` steps.
     fn drawn(bar: impl Fn(ProgressDrawTarget) -> Progress, steps: u64) -> String {
         let drawn = Drawn::default();
         let progress = bar(ProgressDrawTarget::term_like_with_hz(Box::new(drawn.clone()), 255));
@@ -220,16 +223,15 @@ mod tests {
     }
 
     #[test]
-    fn without_a_length_there_is_no_time_left() {
+    fn bars_of_unknown_length_have_no_remaining_time() {
         let text = drawn(|target| Progress::on(target, "sorting", "edges", None), 1_500);
         assert!(text.contains("1,500 edges") && !text.contains("left"), "{text}");
         let text = drawn(|target| Progress::bytes_on(target, "reading a.txt", None), 3 << 20);
         assert!(text.contains("3.00 MiB") && !text.contains("left"), "{text}");
     }
 
-    /// They count for the position.
     #[test]
-    fn bytes_that_were_there_before() {
+    fn resumed_bars_start_at_their_position() {
         let bar =
             |target| Progress::bytes_on(target, "fetching", Some(4 << 20)).resumed_at(1 << 20);
         let text = drawn(bar, 1 << 20);
@@ -239,9 +241,9 @@ mod tests {
         assert_eq!((read.len(), progress.0.0.position()), (100, 100));
     }
 
-    /// Who opens a file keeps its reader, not the bar.
+    /// Functions that open a file return its reader and drop the bar.
     #[test]
-    fn a_bar_stays_as_long_as_its_reader() {
+    fn a_bar_lives_as_long_as_its_reader() {
         let drawn = Drawn::default();
         let target = ProgressDrawTarget::term_like_with_hz(Box::new(drawn.clone()), 255);
         let text = || drawn.0.lock().unwrap().clone();
@@ -255,14 +257,13 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_short() {
+    fn rates_have_two_significant_digits_below_ten() {
         assert_eq!([0.0, 0.26, 9.94, 10.0].map(rate), ["0.0/s", "0.3/s", "9.9/s", "10/s"]);
         assert_eq!([168.0115, 12_334_462.957].map(rate), ["168/s", "12,334,462/s"]);
     }
 
-    /// Tests have no terminal.
     #[test]
-    fn without_a_terminal_nothing_is_drawn() {
+    fn bars_are_hidden_without_a_terminal() {
         use std::io::IsTerminal;
         if std::io::stderr().is_terminal() {
             return;

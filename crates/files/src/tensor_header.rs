@@ -1,4 +1,4 @@
-//! Parses headers of safetensors files.
+//! Writes headers of safetensors files.
 
 use safetensors::Dtype;
 use serde_json::{Map, Value, json};

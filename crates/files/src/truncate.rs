@@ -1,11 +1,11 @@
-//! Truncates foreign texts in error messages.
+//! Truncates texts from files in error messages.
 
-/// Characters of a text from elsewhere that an error message carries.
+/// Most characters of a text from a file in an error message.
 const SHOWN: usize = 80;
-/// Characters of a message that holds such texts.
+/// Most characters of a message that contains such texts.
 const LONGEST: usize = 1000;
 
-/// A text for an error message: its first 80 characters and, where there are more, its length.
+/// A text for an error message: its first 80 characters and, if it is longer, its length in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut(pub String);
 
@@ -29,7 +29,7 @@ impl From<&String> for Cut {
     }
 }
 impl From<&[u8]> for Cut {
-    /// Bytes that should be UTF-8; only those that are shown are looked at.
+    /// Bytes that should be UTF-8. Only the displayed part is decoded.
     fn from(bytes: &[u8]) -> Self {
         // A character takes at most four bytes.
         Self::new(
@@ -40,13 +40,13 @@ impl From<&[u8]> for Cut {
     }
 }
 
-/// `text` as [`Cut`].
+/// Truncates `text` as [`Cut`] does.
 pub fn cut(text: &str) -> String {
     Cut::from(text).0
 }
 
-/// A message whose texts in quotes are cut, and that is cut itself where it is very long: what a parser says may hold a
-/// text of the file, and a list of names may be as long as the file.
+/// Truncates the quoted texts of a message, then the message itself: an error of a parser may quote a text of the file,
+/// and a list of names may be as long as the file.
 pub fn cut_quoted(message: String) -> String {
     if message.len() <= SHOWN {
         return message;
@@ -55,7 +55,7 @@ pub fn cut_quoted(message: String) -> String {
     while let Some(at) = rest.find(['`', '"']).filter(|_| out.len() < 4 * LONGEST) {
         let quote = &rest[at..=at];
         let inside = &rest[at + 1..];
-        // Texts in double quotes were written by `Debug`, which escapes.
+        // Texts in double quotes come from `Debug`, which escapes quotes inside.
         let end = match quote {
             "`" => inside.find('`'),
             _ => inside.match_indices('"').map(|m| m.0).find(|&i| !escaped(&inside[..i])),
@@ -66,7 +66,7 @@ pub fn cut_quoted(message: String) -> String {
             break;
         };
         let text = &inside[..end];
-        // One that was cut before it got here has its length.
+        // A text that was truncated before already has its length.
         let is_cut = text.ends_with(" bytes)") && text.len() < 8 * SHOWN && text.contains('…');
         out.push_str(&if is_cut { text.to_owned() } else { cut(text) });
         out.push_str(quote);
@@ -76,7 +76,7 @@ pub fn cut_quoted(message: String) -> String {
     Cut::new(&out, LONGEST, message.len()).0
 }
 
-/// Whether what follows a text is escaped by a backslash at its end.
+/// Whether the character after `text` is escaped by a backslash at its end.
 fn escaped(text: &str) -> bool {
     text.bytes().rev().take_while(|&b| b == b'\\').count() % 2 == 1
 }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_cut() {
+    fn long_texts_are_truncated() {
         assert_eq!(cut("ab"), "ab");
         assert_eq!(cut(&"é".repeat(200)), format!("{}… (400 bytes)", "é".repeat(80)));
         assert_eq!(
@@ -100,9 +100,9 @@ mod tests {
     }
 
     #[test]
-    fn texts_in_messages_are_cut() {
+    fn quoted_texts_in_messages_are_truncated() {
         let (x, shown) = ("x".repeat(300), "x".repeat(80));
-        let plain = "expected what stands here, in words that nobody took from a file, found something else in its place";
+        let plain = "expected a message that is longer than eighty characters, found one without any quoted text";
         assert_eq!(cut_quoted(plain.to_owned()), plain);
         assert_eq!(
             cut_quoted(format!("expected `a`, found `{x}` in `b`")),
@@ -113,7 +113,7 @@ mod tests {
             cut_quoted(format!("found {quoted}, at 7")),
             format!("found \"\\\"{}… (302 bytes)\", at 7", "x".repeat(78))
         );
-        // One that was cut before keeps its length.
+        // A text that was truncated before keeps its length.
         assert_eq!(
             cut_quoted(format!("found `{}`", cut(&x))),
             format!("found `{shown}… (300 bytes)`")

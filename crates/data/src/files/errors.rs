@@ -54,6 +54,10 @@ impl Expected {
         Self { what: format!("{} (`{name}`)", self.what), ..self }
     }
     /// Replaces the remedy.
+    /// Of an entry of a list, counted from 0.
+    pub(crate) fn of_entry(self, i: usize) -> Self {
+        Self { what: format!("{} as entry {i}", self.what), ..self }
+    }
     pub(crate) fn or(self, remedy: &'static str) -> Self {
         Self { remedy, ..self }
     }

@@ -14,7 +14,8 @@ mod zip_archive;
 #[cfg(feature = "torch")]
 pub(crate) use burn_gnn_files::internal::read_file;
 pub(crate) use burn_gnn_files::internal::{
-    ArrayHead, Counted, Cut, Hash, LOCK, MAX_HEADER, MappedFile, Progress, TensorViews, cut,
+    ArrayHead, CountingReader, Cut, Hash, LOCK, MappedFile, Progress, TensorIndex, TensorInfo,
+    TensorViews, cut,
     format_error, inside, io_error, open, read_bounded, read_error, remove_abandoned, reserve,
     tensor_header,
 };

@@ -13,7 +13,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::columns::data_column::{Cell, NamedColumns};
-use crate::files::{Counted, cut, format_error, text_error};
+use crate::files::{CountingReader, cut, format_error, text_error};
 use crate::formats::attributed_graph::{AttributedGraph, IdColumn, Undirected};
 use crate::tables::text_format::{Format, explained};
 use crate::tables::{parse_i64, text_of};
@@ -124,7 +124,7 @@ fn parse(path: &Path) -> Result<AttributedGraph, DataError> {
     let read = Rc::<Shared<u64>>::default();
     let counted = read.clone();
     let inner = text_of(path, true)?;
-    let inner = Counted { inner, count: move |bytes| counted.set(counted.get() + bytes) };
+    let inner = CountingReader { inner, count: move |bytes| counted.set(counted.get() + bytes) };
     let mut xml = Reader::from_reader(BufReader::with_capacity(1 << 16, inner));
     let mut parser = Parser {
         keys: vec![],

@@ -8,7 +8,7 @@ use burn_gnn_graph::{Column, Graph};
 use rayon::prelude::*;
 
 use crate::columns::host_column::{column_of, f32_column, unsupported};
-use crate::columns::narrow::rounded;
+use crate::columns::narrow::{RoundedCount, rounded};
 use crate::files::{Cut, Expected, LIMIT, cut, format_error, table_error};
 use crate::tables::text_format::{Format, explained};
 use crate::tables::{Blocks, WEIGHT, leading_f32, lines, parse_f32, parse_f64, parse_i64};
@@ -39,11 +39,13 @@ struct Header {
 }
 
 /// How [`load_matrix_market_with`] reads values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixMarketOptions {
     /// Whether a value that f32 cannot represent (one that would become infinite or 0, a whole number that would become
     /// another) is the nearest f32, and not an error.
     pub round_values: bool,
+    /// Counts the values that `round_values` changed.
+    pub rounded: RoundedCount,
     /// Whether the weights are f64, which has every value of the file to the nearest f64.
     pub f64_values: bool,
     /// Whether a long file draws a progress bar (on a terminal).
@@ -52,7 +54,8 @@ pub struct MatrixMarketOptions {
 
 impl Default for MatrixMarketOptions {
     fn default() -> Self {
-        Self { round_values: false, f64_values: false, progress: true }
+        let rounded = RoundedCount::default();
+        Self { round_values: false, rounded, f64_values: false, progress: true }
     }
 }
 
@@ -61,7 +64,8 @@ impl MatrixMarketOptions {
     pub fn new() -> Self {
         Self::default()
     }
-    /// With the nearest f32 for values that f32 cannot represent.
+    /// Rounds values that f32 cannot represent to the nearest f32, and counts them
+    /// ([`rounded`](Self::rounded)).
     #[must_use]
     pub fn round_values(mut self) -> Self {
         self.round_values = true;
@@ -133,7 +137,7 @@ pub fn load_matrix_market_with(
     let path = path.as_ref();
     let mut blocks = Blocks::whole(path, options.progress)?;
     let (header, first) = header(path, &mut blocks)?;
-    let round = options.round_values;
+    let round = options.round_values.then_some(&options.rounded);
     let f32s = |v, edges: usize| Ok(Some(f32_column(v, [edges], device)));
     let f64s = |v: Vec<f64>, edges: usize| {
         column_of(TensorData::new(v, [edges]), device)
@@ -180,7 +184,7 @@ fn entries<T: Value>(
     header: &Header,
     first: Vec<u8>,
     blocks: Blocks<'_>,
-    round: bool,
+    round: Option<&RoundedCount>,
 ) -> Result<Entries<T>, DataError> {
     // An entry takes at least four bytes of a plain file, whatever is announced.
     let most = std::fs::metadata(path).map_or(0, |m| m.len() / 4 + 1).min(header.entries) as usize;
@@ -236,7 +240,7 @@ fn entries<T: Value>(
 const OUTSIDE: &str = "outside: ";
 
 impl<T: Value> Part<T> {
-    fn parse(block: &[u8], header: &Header, round: bool) -> Self {
+    fn parse(block: &[u8], header: &Header, round: Option<&RoundedCount>) -> Self {
         // Short entries have some ten bytes.
         let room = block.len() / 10;
         let entries = Entries {
@@ -299,7 +303,7 @@ trait Value: Copy + Send {
     /// The value behind a space that a text begins with, and the text behind it. `None` for what takes longer.
     fn leading(text: &[u8]) -> Option<(Self, &[u8])>;
     /// Of a whole field; with `round`, the nearest f32 of any number. `Err`: what was expected.
-    fn parse(text: &[u8], round: bool) -> Result<Self, Expected>;
+    fn parse(text: &[u8], round: Option<&RoundedCount>) -> Result<Self, Expected>;
     fn negative(self) -> Self;
 }
 
@@ -309,7 +313,7 @@ impl Value for () {
     fn leading(text: &[u8]) -> Option<(Self, &[u8])> {
         Some(((), text))
     }
-    fn parse(_: &[u8], _: bool) -> Result<Self, Expected> {
+    fn parse(_: &[u8], _: Option<&RoundedCount>) -> Result<Self, Expected> {
         Ok(())
     }
     fn negative(self) -> Self {}
@@ -321,7 +325,7 @@ impl Value for f32 {
         let text = text.strip_prefix(b" ")?;
         leading_f32(text).map(|(value, end)| (value, &text[end..]))
     }
-    fn parse(text: &[u8], round: bool) -> Result<Self, Expected> {
+    fn parse(text: &[u8], round: Option<&RoundedCount>) -> Result<Self, Expected> {
         let number = Expected::from("a float (value)");
         rounded(parse_f32(text), round).map_err(|e| e.expected(number, ROUND))
     }
@@ -337,7 +341,7 @@ impl Value for f64 {
         let (value, rest) = text.split_at(text.iter().position(|&b| b <= b' ')?);
         parse_f64(value).map(|value| (value, rest))
     }
-    fn parse(text: &[u8], _: bool) -> Result<Self, Expected> {
+    fn parse(text: &[u8], _: Option<&RoundedCount>) -> Result<Self, Expected> {
         parse_f64(text).ok_or_else(|| "a float (value)".into())
     }
     fn negative(self) -> Self {
@@ -364,7 +368,7 @@ fn number(text: &[u8]) -> Option<(u32, &[u8])> {
 fn long<T: Value>(
     line: &[u8],
     header: &Header,
-    round: bool,
+    round: Option<&RoundedCount>,
 ) -> Result<(u32, u32, T), (usize, Expected, Cut)> {
     let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     let count = if header.valued { 3 } else { 2 };
@@ -608,10 +612,9 @@ mod tests {
                 load_matrix_market_with(&path, &options, &Device::flex()).unwrap()
             };
             let wide: f64 = value.parse().unwrap();
-            assert_eq!(
-                weights(&read(MatrixMarketOptions::new().round_values())),
-                [1.5, wide as f32, 0.1]
-            );
+            let rounding = MatrixMarketOptions::new().round_values();
+            assert_eq!(weights(&read(rounding.clone())), [1.5, wide as f32, 0.1]);
+            assert_eq!(rounding.rounded.get(), 1);
             let column = read(MatrixMarketOptions::new().with_f64_values());
             let column = column.edges(..).unwrap().column(WEIGHT).unwrap().to_data();
             assert_eq!(column.try_to_vec::<f64>().unwrap(), [1.5, wide, 0.1]);

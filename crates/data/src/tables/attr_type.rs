@@ -26,6 +26,9 @@ use crate::files::decoder_error;
 pub enum AttrType {
     /// A number, f32.
     Float,
+    /// A number, f64: a column of [`DOUBLE_ATTRS`](super::DOUBLE_ATTRS), for values that f32 cannot represent, such as
+    /// large counts or coordinates. `"double"` in a description; GraphLearn has no such type.
+    Double,
     /// So many numbers, f32: a list in a Parquet file; in text joined by `,`, in brackets or not.
     Vector {
         /// How many, 1 to 2²⁰, in every row.
@@ -172,19 +175,20 @@ impl AttrType {
             },
         };
         match (ty, buckets, multi) {
-            ("int" | "float", _, true) => {
+            ("int" | "float" | "double", _, true) => {
                 refuse("multi-value attribute must be string type.".into())
             }
             ("float", None, _) => Ok(Self::Float),
-            ("float", Some(b), _) => refuse(format!(
-                "expected buckets for int and string only, got {b} buckets of float"
-            )),
+            ("double", None, _) => Ok(Self::Double),
+            ("float" | "double", Some(b), _) => {
+                refuse(format!("expected buckets for int and string only, got {b} buckets of {ty}"))
+            }
             ("int", None, _) => Ok(Self::Int),
             ("int", Some(b), _) => Ok(Self::hashed_int(b)),
             ("string", None, false) => Ok(Self::Text),
             ("string", Some(b), false) => Ok(Self::string_buckets(b)),
             ("string", b, true) => Ok(Self::multi_string(b)),
-            _ => refuse(format!("expected a type of int, float, string, got {ty:?}")),
+            _ => refuse(format!("expected a type of int, float, double, string, got {ty:?}")),
         }
     }
     /// Rows of the embedding table: the buckets and the row for missing values, `None` without buckets.
@@ -308,6 +312,7 @@ impl From<AttrType> for Form {
         };
         match t {
             AttrType::Float => Self::Name("float".into()),
+            AttrType::Double => Self::Name("double".into()),
             AttrType::Vector { size } => Self::Full(Full {
                 ty: "float".into(),
                 size: Some(size),
@@ -343,6 +348,7 @@ mod tests {
             (r#""int""#, AttrType::Int),
             (r#""float""#, AttrType::Float),
             (r#"["float"]"#, AttrType::Float),
+            (r#""double""#, AttrType::Double),
             (r#"["float", null]"#, AttrType::Float),
             (r#"{"type": "float", "size": 3}"#, AttrType::vector(3)),
             (r#""string""#, AttrType::Text),

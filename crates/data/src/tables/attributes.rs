@@ -16,6 +16,8 @@ use crate::files::Expected;
 pub struct Attributes {
     /// `[rows, floats]`, row after row.
     pub floats: Vec<f32>,
+    /// `[rows, doubles]`, row after row.
+    pub doubles: Vec<f64>,
     /// `[rows, ints]`, row after row: whole numbers, and buckets of numbers and texts.
     pub ints: Vec<i64>,
     /// Texts as they stand, one column per attribute.
@@ -26,12 +28,13 @@ pub struct Attributes {
 
 impl Attributes {
     pub(crate) fn empty(decoder: &Decoder) -> Self {
-        let [.., texts, lists] = decoder.layout().1;
+        let [.., texts, _, lists] = decoder.layout().1;
         let (texts, lists) = (vec![Texts::new(); texts], vec![Ragged::default(); lists]);
-        Self { floats: vec![], ints: vec![], texts, lists }
+        Self { texts, lists, ..Self::default() }
     }
     pub(crate) fn append(&mut self, other: &Self) {
         self.floats.extend_from_slice(&other.floats);
+        self.doubles.extend_from_slice(&other.doubles);
         self.ints.extend_from_slice(&other.ints);
         self.texts.iter_mut().zip(&other.texts).for_each(|(a, b)| a.append(b));
         self.lists.iter_mut().zip(&other.lists).for_each(|(a, b)| a.append(b));
@@ -41,6 +44,7 @@ impl Attributes {
         let width = |values: usize| values.checked_div(count).unwrap_or(0);
         Self {
             floats: pick_rows(&self.floats, rows, width(self.floats.len())),
+            doubles: pick_rows(&self.doubles, rows, width(self.doubles.len())),
             ints: pick_rows(&self.ints, rows, width(self.ints.len())),
             texts: self.texts.iter().map(|t| t.select(rows.iter().map(|&r| r as usize))).collect(),
             lists: self.lists.iter().map(|l| l.select(rows)).collect(),
@@ -56,6 +60,7 @@ impl Attributes {
                     let count = if let AttrType::Vector { size } = t { *size as usize } else { 1 };
                     self.floats.extend(std::iter::repeat_n(0.0, count));
                 }
+                Slot::Double(_) => self.doubles.push(0.0),
                 Slot::Int(_) => self.ints.push(missing.unwrap_or(0)),
                 Slot::Text(j) => self.texts[j].push(""),
                 Slot::List(j) => self.lists[j].push(missing),
@@ -132,7 +137,7 @@ impl<'a> AttributeReader<'a> {
         number: Result<f32, NotF32>,
         out: &mut Attributes,
     ) -> Result<(), Expected> {
-        let number = rounded(number, self.decoder.round_floats);
+        let number = rounded(number, self.decoder.rounding());
         out.floats.push(number.map_err(|e| e.expected("a float".into(), ROUND))?);
         Ok(())
     }
@@ -155,30 +160,36 @@ impl<'a> AttributeReader<'a> {
                 Expected::from("UTF-8 text").or(remedy_of(self.decoder, OTHER_ENCODING))
             })
         };
+        let no_float = || {
+            Expected::from("a float").or(match part {
+                b"" => EMPTY_NUMBER,
+                _ if part.contains(&b',') => remedy_of(self.decoder, DECIMAL),
+                _ => "",
+            })
+        };
         let own = t.missing_bucket();
         let missing = |value: &[u8]| own.filter(|_| value.is_empty());
         match (*t, self.slots[i]) {
             (AttrType::Float, Slot::Float(_)) => {
                 let number = if zero { Ok(0.0) } else { self.notation.float(part) };
-                self.push_float(number, out).map_err(|e| match part {
-                    b"" => e.or(EMPTY_NUMBER),
-                    _ if number == Err(NotF32::NoNumber) && part.contains(&b',') => {
-                        e.or(remedy_of(self.decoder, DECIMAL))
-                    }
-                    _ => e,
-                })?;
+                let is_number = number != Err(NotF32::NoNumber);
+                self.push_float(number, out).map_err(|e| if is_number { e } else { no_float() })?;
+            }
+            (AttrType::Double, Slot::Double(_)) => {
+                let number = if zero { Some(0.0) } else { self.notation.double(part) };
+                out.doubles.push(number.ok_or_else(no_float)?);
             }
             (AttrType::Vector { size }, _) => {
                 let wrong = || Expected::from(format!("{size} numbers joined by `,`"));
                 let inside = part.trim_ascii();
                 let bare = inside.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]"));
                 let before = out.floats.len();
-                for number in bare.unwrap_or(inside).split(|&b| b == b',') {
+                for (i, number) in bare.unwrap_or(inside).split(|&b| b == b',').enumerate() {
                     let number = self.notation.float(number);
                     if number == Err(NotF32::NoNumber) {
                         return Err(wrong());
                     }
-                    self.push_float(number, out)?;
+                    self.push_float(number, out).map_err(|e| e.of_entry(i))?;
                 }
                 if out.floats.len() - before != size as usize {
                     return Err(wrong());

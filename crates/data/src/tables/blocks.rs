@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::source::Piece;
 use crate::files::decompression_limit::{FREE, MAX_EXPANSION, expansion_limit};
 use crate::files::{
-    Counted, MARK, Progress, format_error, io_error, open, reading_file, text_error,
+    CountingReader, MARK, Progress, format_error, io_error, open, reading_file, text_error,
 };
 
 /// Bytes of a block: long enough that one block keeps a core busy for milliseconds, short enough to stay in its cache.
@@ -96,7 +96,7 @@ pub(crate) fn text(
         let count = move |bytes| {
             taken.fetch_add(bytes, Ordering::Relaxed);
         };
-        Counted { inner: BufReader::new(file), count }
+        CountingReader { inner: BufReader::new(file), count }
     };
     let text: Box<dyn Read + Send> = match compression {
         None => Box::new(file),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, TensorData};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{Column, EdgeType, Frame, Graph, Ids, NodeIds};
 
@@ -14,7 +14,7 @@ use super::options::{ReadOptions, UnknownNodes};
 use super::read::join_problems;
 use super::source::Source;
 use super::table::{NodeTable, read_edges_with, read_nodes_with, resolve};
-use crate::columns::host_column::{f32_column, i64_column};
+use crate::columns::host_column::{column_of, f32_column, i64_column, unsupported};
 use crate::files::{duplicate, unknown_ntype};
 
 /// Column of weights, `[rows]` f32.
@@ -27,6 +27,8 @@ pub const LABEL_TEXT: &str = "label_text";
 pub const TIMESTAMP: &str = "timestamp";
 /// Column of the float attributes, `[rows, floats]` f32, in the order of the attributes.
 pub const FLOAT_ATTRS: &str = "float_attrs";
+/// Column of the attributes of type [`AttrType::Double`], `[rows, doubles]` f64, in the order of the attributes.
+pub const DOUBLE_ATTRS: &str = "double_attrs";
 /// Column of the whole numbers and buckets, `[rows, ints]` i64, in the order of the attributes.
 pub const INT_ATTRS: &str = "int_attrs";
 /// Column of the keys of texts without buckets, `[rows, texts]` i64: Fingerprint64 modulo `2^63 - 1`.
@@ -253,7 +255,7 @@ fn insert(
     if let Some(texts) = label_texts {
         frame.insert_text(LABEL_TEXT, texts)?;
     }
-    let [floats, ints, texts] = decoder.widths();
+    let [floats, ints, texts, doubles] = decoder.widths();
     // Names of the attributes of one kind, in their order; the numbers of a vector are `name[0]`, `name[1]`, …
     let named = |column: Column, is_kind: fn(&Slot) -> bool| {
         let Some(csv) = &decoder.csv else { return Ok(column) };
@@ -265,10 +267,16 @@ fn insert(
         });
         column.with_names(names)
     };
-    let Attributes { floats: f, ints: i, texts: t, lists } = attributes;
+    let Attributes { floats: f, doubles: d, ints: i, texts: t, lists } = attributes;
     if floats > 0 {
         let column = f32_column(f, [n, floats], device);
         frame.insert_column(FLOAT_ATTRS, named(column, |s| matches!(s, Slot::Float(_)))?)?;
+    }
+    if doubles > 0 {
+        let column = column_of(TensorData::new(d, [n, doubles]), device).map_err(|dtype| {
+            unsupported(frame.label(), DOUBLE_ATTRS, format!("{dtype:?}"), device)
+        })?;
+        frame.insert_column(DOUBLE_ATTRS, named(column, |s| matches!(s, Slot::Double(_)))?)?;
     }
     if ints > 0 {
         let column = i64_column(i, [n, ints], device);

@@ -7,7 +7,7 @@ use super::attributes::{AttributeReader, Attributes};
 use super::blocks::lines;
 use super::decoder::Decoder;
 use super::header::Header;
-use super::parse_number::{parse_f32, parse_i64};
+use super::parse_number::{parse_f32, parse_f64, parse_i64};
 use super::time::TimeUnit;
 use crate::columns::host_column::pick_rows;
 use crate::columns::narrow::{NotF32, rounded};
@@ -61,6 +61,7 @@ impl TableColumns {
         self.labels.iter_mut().for_each(Vec::shrink_to_fit);
         self.timestamps.iter_mut().for_each(Vec::shrink_to_fit);
         self.attributes.floats.shrink_to_fit();
+        self.attributes.doubles.shrink_to_fit();
         self.attributes.ints.shrink_to_fit();
     }
     fn append(&mut self, other: &Self) {
@@ -179,12 +180,18 @@ impl Notation {
         if self.decimal == b'.' {
             return parse_f32(text);
         }
-        if text.contains(&b'.') {
-            return Err(NotF32::NoNumber);
+        parse_f32(&self.with_point(text).ok_or(NotF32::NoNumber)?)
+    }
+    pub(crate) fn double(self, text: &[u8]) -> Option<f64> {
+        if self.decimal == b'.' {
+            return parse_f64(text);
         }
-        let text: Vec<u8> =
-            text.iter().map(|&b| if b == self.decimal { b'.' } else { b }).collect();
-        parse_f32(&text)
+        parse_f64(&self.with_point(text)?)
+    }
+    /// A number with a point in place of the decimal mark; `None` for a text that contains a point.
+    fn with_point(self, text: &[u8]) -> Option<Vec<u8>> {
+        let point = |&b: &u8| if b == self.decimal { b'.' } else { b };
+        (!text.contains(&b'.')).then(|| text.iter().map(point).collect())
     }
 }
 
@@ -240,8 +247,7 @@ fn is_fraction(text: &[u8]) -> bool {
 }
 
 /// What to do about a number that f32 cannot represent.
-pub(crate) const ROUND: &str =
-    "`Decoder::round_floats` takes the nearest f32; `AttrType::Int` keeps whole numbers";
+pub(crate) const ROUND: &str = "`Decoder::round_floats` takes the nearest f32; `AttrType::Double` keeps f64, `AttrType::Int` whole numbers";
 /// What to do about an empty field that should be a number.
 pub(crate) const EMPTY_NUMBER: &str = "`Decoder::empty_as_zero` reads an empty number as 0";
 /// What to do about a date, or a fraction, that should be a number.
@@ -395,7 +401,7 @@ impl Columns {
             weights.push(if zero.is_some() && field.is_empty() {
                 0.0
             } else {
-                rounded(field.float(), decoder.round_floats).map_err(|e| {
+                rounded(field.float(), decoder.rounding()).map_err(|e| {
                     let number = Expected::from("a float")
                         .or(remedy_of(decoder, field.remedy(LeadingColumn::Weight)));
                     let expected = e.expected(number, ROUND).of_column(header.names[k]);
@@ -449,8 +455,9 @@ impl Columns {
             }
         }
         self.table.reserve(rows);
-        let [floats, ints, _] = decoder.widths();
+        let [floats, ints, _, doubles] = decoder.widths();
         self.table.attributes.floats.reserve_exact(rows * floats);
+        self.table.attributes.doubles.reserve_exact(rows * doubles);
         self.table.attributes.ints.reserve_exact(rows * ints);
     }
     /// Frees what was reserved and not filled.

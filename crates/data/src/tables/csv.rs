@@ -707,7 +707,7 @@ impl UsualRows {
             targets.push((wanted[place], target));
         }
         targets.sort_unstable_by_key(|t| t.0);
-        let [floats, ints, _] = decoder.widths();
+        let [floats, ints, ..] = decoder.widths();
         let quote = csv.quote.map(|q| q as u8);
         Some(Self { targets, delimiter, quote, width, floats, ints })
     }

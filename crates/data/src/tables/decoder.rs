@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attr_type::AttrType;
 use super::csv::Csv;
+use crate::columns::narrow::RoundedCount;
 use crate::files::decoder_error;
 
 /// What stands between attributes.
@@ -80,6 +81,9 @@ pub struct Decoder {
     /// to the nearest f32.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub round_floats: bool,
+    /// Counts the numbers that `round_floats` changed.
+    #[serde(skip)]
+    pub rounded: RoundedCount,
     /// Names of the columns, for CSV files; `None` for GraphLearn's format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub csv: Option<Csv>,
@@ -164,8 +168,8 @@ impl Decoder {
         self.empty_as_zero = true;
         self
     }
-    /// Weights and float attributes that f32 cannot represent become the nearest f32; see
-    /// [`round_floats`](Self::round_floats).
+    /// Rounds weights and float attributes that f32 cannot represent to the nearest f32, and counts them
+    /// ([`rounded`](Self::rounded)). [`AttrType::Double`] keeps them instead.
     ///
     /// ```
     /// use burn_gnn_data::{AttrType, Csv, Decoder, read_nodes};
@@ -174,14 +178,19 @@ impl Decoder {
     /// std::fs::write(&path, "id,people\n1,16777217\n").unwrap();
     /// let cities = Decoder::new().with_attributes([AttrType::Float]).csv(Csv::new(["people"]));
     /// assert!(read_nodes(&path, &cities).is_err());
-    /// let rounded = read_nodes(&path, &cities.round_floats())?;
-    /// assert_eq!(rounded.columns.attributes.floats, [16_777_216.0]);
+    /// let cities = cities.round_floats();
+    /// assert_eq!(read_nodes(&path, &cities)?.columns.attributes.floats, [16_777_216.0]);
+    /// assert_eq!(cities.rounded.get(), 1);
     /// # Ok::<(), burn_gnn_data::DataError>(())
     /// ```
     #[must_use]
     pub fn round_floats(mut self) -> Self {
         self.round_floats = true;
         self
+    }
+    /// The count of rounded numbers, if numbers are to be rounded.
+    pub(crate) fn rounding(&self) -> Option<&RoundedCount> {
+        self.round_floats.then_some(&self.rounded)
     }
     /// Empty labels are this number: -1 for no class.
     #[must_use]
@@ -207,15 +216,15 @@ impl Decoder {
     pub fn slots(&self) -> Vec<Slot> {
         self.layout().0
     }
-    /// Number of floats, of whole numbers and buckets, and of texts in a row.
+    /// Columns of floats, of whole numbers and buckets, of texts, and of doubles.
     #[doc(hidden)]
-    pub fn widths(&self) -> [usize; 3] {
-        let [floats, ints, texts, _] = self.layout().1;
-        [floats, ints, texts]
+    pub fn widths(&self) -> [usize; 4] {
+        let [floats, ints, texts, doubles, _] = self.layout().1;
+        [floats, ints, texts, doubles]
     }
-    /// The slots, and how many there are of each kind.
-    pub(super) fn layout(&self) -> (Vec<Slot>, [usize; 4]) {
-        let mut next = [0; 4];
+    /// The slots of the attributes, and the number of columns of each kind: floats, ints, texts, doubles, lists.
+    pub(super) fn layout(&self) -> (Vec<Slot>, [usize; 5]) {
+        let mut next = [0; 5];
         let mut take = |kind: usize, count: usize| {
             next[kind] += count;
             next[kind] - count
@@ -227,7 +236,8 @@ impl Decoder {
                 Slot::Int(take(1, 1))
             }
             AttrType::Text => Slot::Text(take(2, 1)),
-            AttrType::MultiText { .. } => Slot::List(take(3, 1)),
+            AttrType::Double => Slot::Double(take(3, 1)),
+            AttrType::MultiText { .. } => Slot::List(take(4, 1)),
         };
         let slots = self.attr_types.iter().map(slot).collect();
         (slots, next)
@@ -278,6 +288,8 @@ impl Decoder {
 pub enum Slot {
     /// Column of `floats`; the first of a vector.
     Float(usize),
+    /// Column of `doubles`.
+    Double(usize),
     /// Column of `ints`.
     Int(usize),
     /// Entry of `texts`.

@@ -139,9 +139,10 @@ impl Decoder {
             let refuse = |message: String| decoder_error(format!("attr_dims[{i}]"), message);
             let dim = self.attr_dims.get(i).copied().flatten().filter(|&d| d > 0);
             let kind = match (t, dim) {
-                (AttrType::Float | AttrType::Vector { .. } | AttrType::Int, None) => {
-                    FeatureKind::Number
-                }
+                (
+                    AttrType::Float | AttrType::Double | AttrType::Vector { .. } | AttrType::Int,
+                    None,
+                ) => FeatureKind::Number,
                 (AttrType::Int | AttrType::Text, Some(_)) => FeatureKind::Dynamic,
                 (AttrType::MultiText { buckets: None, .. }, Some(_)) => FeatureKind::DynamicBag,
                 (AttrType::MultiText { .. }, Some(_)) => {
@@ -150,7 +151,7 @@ impl Decoder {
                 (AttrType::IntBuckets { .. } | AttrType::TextBuckets { .. }, Some(_)) => {
                     FeatureKind::Embedding { rows: t.rows().unwrap_or(0) }
                 }
-                (AttrType::Float | AttrType::Vector { .. }, Some(d)) => {
+                (AttrType::Float | AttrType::Double | AttrType::Vector { .. }, Some(d)) => {
                     return Err(refuse(format!("expected none for a float, got {d}")));
                 }
                 (t, None) => {

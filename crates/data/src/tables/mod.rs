@@ -39,8 +39,8 @@ pub use attr_type::AttrType;
 pub use attributes::Attributes;
 pub(crate) use blocks::{Blocks, lines, parse_blocks, text_of};
 pub use builder::{
-    Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, LABEL_TEXT, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr,
-    text_attr,
+    Builder, DOUBLE_ATTRS, FLOAT_ATTRS, INT_ATTRS, LABEL, LABEL_TEXT, TEXT_KEYS, TIMESTAMP, WEIGHT,
+    list_attr, text_attr,
 };
 pub(crate) use columns::append_ids;
 pub use columns::{TableColumns, class_names};

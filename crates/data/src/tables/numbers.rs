@@ -4,13 +4,13 @@ use burn::tensor::{FloatDType, Tensor};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Frame;
 
-use super::{AttrType, Decoder, FLOAT_ATTRS, INT_ATTRS, Slot};
-use crate::columns::narrow;
+use super::{AttrType, DOUBLE_ATTRS, Decoder, FLOAT_ATTRS, INT_ATTRS, Slot};
+use crate::columns::narrow::{self, NotF32};
 use crate::files::decoder_error;
 
 impl Decoder {
-    /// Attributes of a CSV or Parquet table that are numbers or vectors of them, by their names in its header:
-    /// `[rows, columns]`, in f32, in the order given. `frame` holds the nodes or edges that were read by this decoder.
+    /// Selects attributes of a CSV or Parquet table that are numbers or vectors, by their names in its header:
+    /// `[rows, columns]`, in f32, in the given order. `frame` contains the nodes or edges that this decoder read.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -64,18 +64,20 @@ impl Decoder {
                     let count = if let Some(AttrType::Vector { size }) = ty { *size } else { 1 };
                     all.narrow(1, j, count as usize).cast(FloatDType::F32)
                 }
+                (Some(&Slot::Double(j)), _) => {
+                    let all = frame.get::<2>(DOUBLE_ATTRS)?;
+                    check(all.dims()[1], widths[3])?;
+                    let column = all.narrow(1, j, 1);
+                    let data = column.clone().into_data();
+                    self.round(name, data.iter::<f64>(), narrow::from_f64)?;
+                    column.cast(FloatDType::F32)
+                }
                 (Some(&Slot::Int(j)), Some(AttrType::Int)) => {
                     let all = frame.get_int::<2>(INT_ATTRS)?;
                     check(all.dims()[1], widths[1])?;
                     let column = all.narrow(1, j, 1);
                     let data = column.clone().into_data();
-                    let lost = data.iter::<i64>().find(|&v| narrow::from_i64(v).is_err());
-                    if let Some(lost) = lost.filter(|_| !self.round_floats) {
-                        return Err(refuse(format!(
-                            "`{name}`: expected {}, found {lost}; `Decoder::round_floats` takes the nearest f32",
-                            narrow::REPRESENTABLE
-                        )));
-                    }
+                    self.round(name, data.iter::<i64>(), narrow::from_i64)?;
                     column.cast(FloatDType::F32)
                 }
                 (_, found) => {
@@ -91,6 +93,25 @@ impl Decoder {
             return Err(refuse("expected at least one name, got none".into()));
         }
         Ok(Tensor::cat(parts, 1))
+    }
+
+    /// Counts the numbers that f32 cannot represent, or returns an error for the first of them.
+    fn round<T: Copy + std::fmt::Display>(
+        &self,
+        name: &str,
+        numbers: impl Iterator<Item = T>,
+        narrow: impl Fn(T) -> Result<f32, NotF32>,
+    ) -> Result<(), DataError> {
+        for x in numbers {
+            narrow::rounded(narrow(x), self.rounding()).map_err(|_| {
+                let message = format!(
+                    "`{name}`: expected {}, found {x}; `Decoder::round_floats` takes the nearest f32",
+                    narrow::REPRESENTABLE
+                );
+                decoder_error("columns", message)
+            })?;
+        }
+        Ok(())
     }
 }
 

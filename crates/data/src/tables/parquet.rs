@@ -146,10 +146,12 @@ impl Rows<'_> {
     ) -> Option<()> {
         /// Rows whose numbers of all columns are in the cache together.
         const BLOCK: usize = 1 << 10;
-        let [floats, ints, _] = self.decoder.widths();
+        let [floats, ints, _, doubles] = self.decoder.widths();
         (out.floats, out.ints) = (vec![0.0; rows * floats], vec![0; rows * ints]);
-        let (reader, mut room) =
-            (AttributeReader::new(self.decoder, Notation::PLAIN), String::new());
+        out.doubles = vec![0.0; rows * doubles];
+        // Does not round: the numbers of a group with one to round are counted in `row_by_row`.
+        let exact = Decoder { round_floats: false, ..self.decoder.clone() };
+        let (reader, mut room) = (AttributeReader::new(&exact, Notation::PLAIN), String::new());
         let (mut numbers, mut whole) = (vec![], vec![]);
         for (i, (cells, slot)) in columns.iter().zip(self.decoder.slots()).enumerate() {
             match (&self.decoder.attr_types[i], slot, &cells.values) {
@@ -177,6 +179,10 @@ impl Rows<'_> {
                                 at,
                                 floats,
                             )?;
+                        }
+                        Slot::Double(at) => {
+                            let to = out.doubles.chunks_exact_mut(doubles).zip(one.doubles);
+                            to.for_each(|(row, v)| row[at] = v);
                         }
                         Slot::Int(at) => {
                             let to = out.ints.chunks_exact_mut(ints).zip(one.ints);
@@ -258,17 +264,22 @@ impl Rows<'_> {
                 out.ints.push(v);
                 Ok(())
             }
+            (AttrType::Double, Cell::Int(_) | Cell::F32(_) | Cell::F64(_)) => {
+                let number = cell.double().ok_or_else(|| Expected::from(F64))?;
+                out.doubles.push(number);
+                Ok(())
+            }
             (&AttrType::Vector { size }, Cell::List(list)) => {
                 if list.len != size as usize {
                     let plural = if size == 1 { "" } else { "s" };
                     return Err(format!("a list of {size} number{plural}").into());
                 }
-                for number in list.iter() {
+                for (i, number) in list.iter().enumerate() {
                     let number = number.float();
                     if number == Err(NotF32::NoNumber) {
                         return Err("a list of numbers".into());
                     }
-                    reader.push_float(number, out)?;
+                    reader.push_float(number, out).map_err(|e| e.of_entry(i))?;
                 }
                 Ok(())
             }
@@ -312,6 +323,24 @@ fn fill(
         Values::F32(v) => fill!(v, Cell::F32),
         Values::F64(v) => fill!(v, Cell::F64),
         Values::Text(_) => None,
+    }
+}
+
+/// The expected value of an f64 column of whole numbers.
+const F64: &str = "a whole number that f64 can represent";
+
+impl Cell<'_> {
+    /// A number as f64; `None` for a whole number that f64 cannot represent, and for what is not a number.
+    fn double(self) -> Option<f64> {
+        match self {
+            Self::Int(v) => {
+                let near = v as f64;
+                (near as i64 == v && v != i64::MAX).then_some(near)
+            }
+            Self::F32(v) => Some(v.into()),
+            Self::F64(v) => Some(v),
+            Self::Null | Self::Text(_) | Self::List(_) => None,
+        }
     }
 }
 

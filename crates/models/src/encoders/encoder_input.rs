@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use burn::tensor::{Element, Tensor};
 use burn_gnn_data::{
-    Decoder, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, Slot, TEXT_KEYS,
-    list_attr,
+    DOUBLE_ATTRS, Decoder, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, Slot,
+    TEXT_KEYS, list_attr,
 };
 use burn_gnn_graph::{Frame, GraphError, Relation};
 
@@ -41,8 +41,8 @@ pub(crate) struct HostColumns<'a> {
     /// `None` for all nodes.
     ids: Option<&'a [u32]>,
     ints: HashMap<&'static str, Vec<i64>>,
-    /// Columns of floats, whole numbers and texts that the decoder has.
-    widths: [usize; 3],
+    /// Columns of floats, whole numbers, texts and doubles of the decoder.
+    widths: [usize; 4],
 }
 
 impl<'a> HostColumns<'a> {
@@ -79,9 +79,10 @@ impl<'a> HostColumns<'a> {
 
     /// Columns that the decoder has under a name.
     fn width(&self, name: &str) -> usize {
-        let [floats, ints, texts] = self.widths;
+        let [floats, ints, texts, doubles] = self.widths;
         match name {
             FLOAT_ATTRS => floats,
+            DOUBLE_ATTRS => doubles,
             INT_ATTRS => ints,
             _ => texts,
         }
@@ -127,14 +128,17 @@ impl<'a> HostColumns<'a> {
                 }
                 Ok((values, nodes))
             }
-            Slot::Float(j) => Err(ModelError::encoder(format!("float {j} has no embedding"))),
+            Slot::Float(j) | Slot::Double(j) => {
+                Err(ModelError::encoder(format!("float {j} has no embedding")))
+            }
         }
     }
 
     /// Columns of numbers that lie side by side, `count` from slot `first` on, row after row.
     pub(crate) fn numbers(&self, first: Slot, count: usize) -> Result<Vec<f64>, ModelError> {
         let name = numbers_of(first);
-        let (Slot::Float(at) | Slot::Int(at) | Slot::Text(at) | Slot::List(at)) = first;
+        let (Slot::Float(at) | Slot::Double(at) | Slot::Int(at) | Slot::Text(at) | Slot::List(at)) =
+            first;
         let values: Vec<f64> = self.column(name)?;
         let rows = values.chunks_exact(self.width(name));
         Ok(rows.flat_map(|row| row[at..at + count].iter().copied()).collect())
@@ -143,7 +147,11 @@ impl<'a> HostColumns<'a> {
 
 /// Column of a frame that holds numbers of a kind.
 pub(crate) fn numbers_of(slot: Slot) -> &'static str {
-    if matches!(slot, Slot::Float(_)) { FLOAT_ATTRS } else { INT_ATTRS }
+    match slot {
+        Slot::Float(_) => FLOAT_ATTRS,
+        Slot::Double(_) => DOUBLE_ATTRS,
+        _ => INT_ATTRS,
+    }
 }
 
 /// Relation from the rows of a table to nodes; a value outside the table is an error, an unknown key of a growing table
@@ -182,6 +190,7 @@ pub(crate) fn runs(spec: &FeatureSpec) -> Vec<(usize, usize)> {
     let follows = |before: &FeaturePart, part: &FeaturePart| {
         let next = match before.slot {
             Slot::Float(j) => Slot::Float(j + 1),
+            Slot::Double(j) => Slot::Double(j + 1),
             Slot::Int(j) => Slot::Int(j + 1),
             other => other,
         };

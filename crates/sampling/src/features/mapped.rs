@@ -79,7 +79,8 @@ impl MappedRows {
         let tensors = TensorViews::parse(&map)
             .map_err(|found| wrong(format!("expected a safetensors file, found {found}")))?;
         let view = tensors.tensor(TENSOR).ok_or_else(|| {
-            wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names()))
+            let found: Vec<&str> = tensors.names().take(20).collect();
+            wrong(format!("expected a tensor `{TENSOR}`, found {found:?}"))
         })?;
         let checksum = tensors.text(CHECKSUM).map(str::to_owned);
         if view.dtype() != Dtype::I8 {

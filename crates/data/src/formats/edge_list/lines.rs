@@ -107,7 +107,8 @@ impl Edges {
         }
         if format.weighted {
             let field = fields.next().ok_or_else(|| (0, format.expected(), line))?;
-            let weight = rounded(parse_f32(field), format.round_weights);
+            let count = format.round_weights.then_some(&format.rounded);
+            let weight = rounded(parse_f32(field), count);
             self.weights.push(weight.map_err(|e| {
                 let expected = e.expected("a float".into(), ROUND);
                 (3, Expected { what: format!("{} (weight)", expected.what), ..expected }, field)

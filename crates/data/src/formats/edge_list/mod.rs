@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::columns::data_column::NamedColumns;
 use crate::columns::host_column::f32_column;
+use crate::columns::narrow::RoundedCount;
 use crate::files::{Expected, format_error, setting, table_error, within_limit};
 use crate::tables::text_format::{is_metis, reject_others};
 use crate::tables::{Blocks, EdgeTable, TableColumns, WEIGHT, parse_blocks};
@@ -53,6 +54,9 @@ pub struct EdgeListFormat {
     /// Whether a weight that f32 cannot represent (one that would become infinite or 0, a whole number that would become
     /// another) is the nearest f32, and not an error.
     pub round_weights: bool,
+    /// Counts the weights that `round_weights` changed.
+    #[serde(skip)]
+    pub rounded: RoundedCount,
     /// Whether lines may have more fields, which are not read.
     pub extra_fields: bool,
     /// Whether every edge is meant in both directions: reverses follow the edges.
@@ -75,6 +79,7 @@ impl Default for EdgeListFormat {
             attributes: false,
             text_ids: false,
             round_weights: false,
+            rounded: RoundedCount::default(),
             extra_fields: false,
             undirected: false,
             header_lines: 0,
@@ -663,8 +668,9 @@ mod tests {
                     "e:1:3: expected a number that f32 can represent (weight), got {weight:?}; `EdgeListFormat::round_weights` takes the nearest f32"
                 ),
             );
-            let rounded = read(&text, &weighted.round_weights()).unwrap();
-            assert_eq!(rounded.columns.weights.unwrap(), [near]);
+            let rounding = weighted.round_weights();
+            assert_eq!(read(&text, &rounding).unwrap().columns.weights.unwrap(), [near]);
+            assert_eq!(rounding.rounded.get(), 1);
         }
         refused("1,,2\n", new().with_delimiter(","), "e:1:2: expected an int64, got \"\"");
         refused(

@@ -17,7 +17,7 @@ use oxttl::{NTriplesParser, TurtleParseError, TurtleParser};
 use crate::columns::interner::Interner;
 use crate::files::decompression_limit::expansion_limit;
 use crate::files::{
-    Counted, Expected, cut, format_error, setting, table_error, text_error, within_limit,
+    CountingReader, Expected, cut, format_error, setting, table_error, text_error, within_limit,
 };
 use crate::tables::text_format::{Format, explained};
 use crate::tables::{Source, text_of};
@@ -147,7 +147,7 @@ impl Reader<'_> {
         };
         let read = self.read.clone();
         let count = move |bytes| read.set(read.get() + bytes);
-        let input = Counted { inner: text_of(path, self.options.progress)?, count };
+        let input = CountingReader { inner: text_of(path, self.options.progress)?, count };
         self.blanks.clear();
         self.unnamed.clear();
         self.absolute = false;

@@ -1,61 +1,34 @@
 //! Writes and reads the tensors of a graph.
 
-use std::collections::HashMap;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::Path;
 
 use burn::tensor::Device;
 use burn_gnn_files::DataError;
 use bytemuck::{AnyBitPattern, NoUninit};
+use safetensors::Dtype;
 use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
-use serde::Deserialize;
 
-use crate::files::{MAX_HEADER, TensorViews, format_error, io_error, open, reserve};
+use crate::files::{TensorIndex, TensorViews, format_error, io_error, open, reserve};
 
 /// The description that the tensors belong to.
 pub(super) const JSON: &str = "graph.json";
 
-/// The tensor file, if it is as long as its header says; the header is looked at before memory is taken for the rest.
+/// Reads the tensor file. Its header is read first, and memory is allocated for the rest only if the file has the length
+/// that the header states.
 pub(super) fn read_tensors(path: &Path) -> Result<Vec<u8>, DataError> {
-    /// Where one tensor lies; the entry of free metadata has no offsets.
-    #[derive(Deserialize)]
-    struct Place {
-        data_offsets: Option<[u64; 2]>,
-    }
-    let (file, len) = open(path)?;
-    let (mut file, mut bytes) = (file.take(8), vec![]);
-    file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
-    let header = <[u8; 8]>::try_from(&bytes[..]).map_or(0, u64::from_le_bytes);
-    if header <= MAX_HEADER {
-        let header = header.min(len);
-        reserve(path, header, &mut bytes)?;
-        file.set_limit(header);
-        file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
-    }
-    let places: Option<HashMap<String, Place>> =
-        bytes.get(8..).and_then(|text| serde_json::from_slice(text).ok());
-    let Some(places) = places else {
-        // The parser says what is wrong; it needs no more than the header for that.
-        let found = SafeTensors::read_metadata(&bytes)
-            .err()
-            .map_or("another header".to_owned(), |e| e.to_string());
-        return Err(format_error(path, format!("expected a safetensors file, found: {found}")));
-    };
-    let data = places.values().filter_map(|p| p.data_offsets).map(|o| o[1]).max().unwrap_or(0);
-    let expected = data.saturating_add(bytes.len() as u64);
-    if expected != len {
-        return Err(format_error(
-            path,
-            format!(
-                "expected a safetensors file of {expected} bytes as its header says, found {len}"
-            ),
-        ));
-    }
-    reserve(path, data, &mut bytes)?;
-    file.set_limit(data);
-    file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    let (mut file, len) = open(path)?;
+    let header = TensorIndex::read(&file, len).map_err(|e| io_error(path, e))?;
+    drop(header.map_err(|found| no_safetensors(path, &found))?);
+    let mut bytes = vec![];
+    reserve(path, len, &mut bytes)?;
+    file.rewind().map_err(|e| io_error(path, e))?;
+    file.take(len).read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
     Ok(bytes)
+}
+
+fn no_safetensors(path: &Path, found: &str) -> DataError {
+    format_error(path, format!("expected a safetensors file, found {found}"))
 }
 
 pub(super) struct TensorFile<'a> {
@@ -75,9 +48,7 @@ impl<'a> TensorFile<'a> {
         fingerprint: &str,
         device: &'a Device,
     ) -> Result<Self, DataError> {
-        let tensors = TensorViews::parse(bytes).map_err(|found| {
-            format_error(path, format!("expected a safetensors file, found {found}"))
-        })?;
+        let tensors = TensorViews::parse(bytes).map_err(|found| no_safetensors(path, &found))?;
         let found = tensors.text("fingerprint").unwrap_or("none");
         if found != fingerprint {
             let why = format!(

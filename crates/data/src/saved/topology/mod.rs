@@ -16,15 +16,14 @@ use burn_gnn_graph::internal::{LayoutArrays, U32Array};
 use burn_gnn_graph::{EdgeType, Graph, Relation};
 use burn_gnn_sampling::Placement;
 use safetensors::Dtype;
-use safetensors::tensor::{Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::files::checksum::checksum;
 use crate::files::{
-    FormatVersion, MAX_HEADER, MappedFile, format_error, io_error, node_count, open, setting,
-    tensor_header, write_atomic,
+    FormatVersion, MappedFile, TensorIndex, TensorInfo, format_error, io_error, node_count, open,
+    setting, tensor_header, write_atomic,
 };
-use source::{Source, read_header};
+use source::Source;
 
 /// Key of the description in the header of the file.
 const DESCRIPTION: &str = "topology";
@@ -174,12 +173,9 @@ impl Topology {
             )?)),
             _ => None,
         };
-        let (header, data) = read_header(path, &file, bytes)?;
-        let text = header
-            .metadata()
-            .as_ref()
-            .and_then(|m| m.get(DESCRIPTION))
-            .ok_or_else(|| wrong("no description".into()))?;
+        let read = TensorIndex::read(&file, bytes).map_err(|e| io_error(path, e))?;
+        let (header, data) = read.map_err(wrong)?;
+        let text = header.text(DESCRIPTION).ok_or_else(|| wrong("no description".into()))?;
         let json = |e: serde_json::Error| wrong(e.to_string());
         serde_json::from_str::<FormatVersion>(text).map_err(json)?.check(path, VERSION)?;
         let mut d: Description = serde_json::from_str(text).map_err(json)?;
@@ -207,7 +203,7 @@ impl Topology {
             let t = EdgeType::new(&**src, &**relation, &**dst);
             b = b.relation(t.clone(), file.relation(&t, count(src)?, count(dst)?, &mut used)?);
         }
-        let tensors = file.header.tensors().len();
+        let tensors = file.header.count();
         if used != tensors {
             return Err(wrong(format!("{tensors} tensors where {used} are described")));
         }

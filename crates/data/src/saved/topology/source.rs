@@ -2,36 +2,6 @@
 
 use super::*;
 
-/// The header of a safetensors file, and where its data begin; the file is as long as the header says.
-pub(super) fn read_header(
-    path: &Path,
-    mut file: &File,
-    len: u64,
-) -> Result<(Metadata, u64), DataError> {
-    let wrong = |found: String| other_file(path, &found);
-    let io = |e| io_error(path, e);
-    let mut size = [0; 8];
-    if len < 8 {
-        return Err(wrong(format!("{len} bytes")));
-    }
-    file.read_exact(&mut size).map_err(io)?;
-    let size = u64::from_le_bytes(size);
-    if size > MAX_HEADER.min(len - 8) {
-        return Err(wrong(format!("a header of {size} bytes in a file of {len}")));
-    }
-    let mut text = vec![0; size as usize];
-    file.read_exact(&mut text).map_err(io)?;
-    let header: Metadata =
-        serde_json::from_slice(&text).map_err(|e| wrong(format!("another header: {e}")))?;
-    let data = 8 + size;
-    // Tensors are contiguous from 0 on: checked when the header was read.
-    let end = header.tensors().values().map(|t| t.data_offsets.1 as u64).max().unwrap_or(0);
-    match data.checked_add(end) {
-        Some(expected) if expected == len => Ok((header, data)),
-        _ => Err(wrong(format!("{len} bytes where its header asks for {data} and {end} more"))),
-    }
-}
-
 /// Numbers in a mapped file.
 struct MappedU32Array {
     map: Arc<MappedFile>,
@@ -66,7 +36,7 @@ pub(super) struct Source<'a> {
     pub(super) data: u64,
     /// The whole file, where it is to be mapped.
     pub(super) map: Option<Arc<MappedFile>>,
-    pub(super) header: Metadata,
+    pub(super) header: TensorIndex,
 }
 
 impl Source<'_> {
@@ -98,7 +68,7 @@ impl Source<'_> {
             let indices = self.nodes(&key(&format!("{name}/indices")))?;
             let indptr = self.numbers(&key(&format!("{name}/indptr")))?;
             let ids = format!("{name}/edge_ids");
-            let has_ids = self.header.info(&format!("{t}/{ids}")).is_some();
+            let has_ids = self.header.tensor(&format!("{t}/{ids}")).is_some();
             let edge_ids = if has_ids { Some(self.numbers(&key(&ids))?) } else { None };
             Ok(LayoutArrays { indptr, indices, edge_ids })
         };
@@ -113,17 +83,16 @@ impl Source<'_> {
 
     /// Where a tensor of ids or offsets lies in the file, and how many bytes it has.
     fn tensor(&self, key: &str) -> Result<(u64, usize), DataError> {
-        let info = self.header.info(key).ok_or_else(|| {
+        let TensorInfo { dtype, shape, data } = self.header.tensor(key).ok_or_else(|| {
             format_error(self.path, format!("expected a tensor `{key}`, found none"))
         })?;
-        let &TensorInfo { dtype, ref shape, data_offsets: (from, to) } = info;
         if dtype != Dtype::U32 || shape.len() != 1 {
             return Err(format_error(
                 self.path,
                 format!("`{key}`: expected u32 of rank 1, found {dtype:?} {shape:?}"),
             ));
         }
-        Ok((self.data + from as u64, to - from))
+        Ok((self.data + data.start, (data.end - data.start) as usize))
     }
 
     /// The numbers of a tensor, read, or left where they are in a mapped file.

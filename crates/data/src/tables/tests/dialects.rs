@@ -1,13 +1,14 @@
 //! Rows as published files have them, and texts that no dialect may lose a row of.
 
+use burn::tensor::Device;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Ids;
 use proptest::prelude::*;
 
 use super::Files;
 use crate::{
-    AttrType, Csv, Decoder, Encoding, ReadOptions, TimeUnit, read_edges, read_nodes,
-    read_nodes_with,
+    AttrType, Builder, Csv, DOUBLE_ATTRS, Decoder, Encoding, ReadOptions, TimeUnit, read_edges,
+    read_nodes, read_nodes_with,
 };
 use AttrType::{Float, Int, Text};
 
@@ -374,7 +375,10 @@ fn numbers_that_f32_cannot_represent() {
                 let e = read_nodes(&path, decoder).unwrap_err().to_string();
                 let part = format!(":2:{column}: expected a number that f32 can represent");
                 assert!(e.contains(&part) && e.contains("`Decoder::round_floats`"), "{e}");
-                let t = read_nodes(&path, &decoder.clone().round_floats()).unwrap().columns;
+                let rounding =
+                    Decoder { rounded: Default::default(), ..decoder.clone() }.round_floats();
+                let t = read_nodes(&path, &rounding).unwrap().columns;
+                assert_eq!(rounding.rounded.get(), 1);
                 let found = [t.weights.unwrap()[0], t.attributes.floats[0]];
                 assert_eq!(found[column - 2], near);
                 assert_eq!(found[3 - column], 0.1);
@@ -426,4 +430,91 @@ fn parquet_columns_that_do_not_fit() {
     assert_eq!(weights(rounded), [0.1, f32::INFINITY]);
     let rounded = read(&attribute("whole").round_floats()).unwrap();
     assert_eq!(rounded.attributes.floats, [16_777_216.0, 3.0]);
+}
+
+/// An element of a list is narrowed as a single number is.
+#[test]
+fn list_elements_that_f32_cannot_represent() {
+    let files = Files::new();
+    let decoder = Decoder::new().with_attributes([AttrType::vector(2)]).csv(Csv::new(["x"]));
+    for (number, near) in [("1e300", f32::INFINITY), ("1e-60", 0.0), ("16777217", 16_777_216.0)] {
+        let path = files.put("l.csv", &format!("id,x\n1,\"[0.5, {number}]\"\n2,\"1,2\"\n"));
+        let e = read_nodes(&path, &decoder).unwrap_err().to_string();
+        assert!(
+            e.contains("l.csv:2:2: expected a number that f32 can represent as entry 1 (`x`)")
+                && e.contains("`Decoder::round_floats`"),
+            "{e}"
+        );
+        let rounding = Decoder { rounded: Default::default(), ..decoder.clone() }.round_floats();
+        let read = read_nodes(&path, &rounding).unwrap().columns.attributes.floats;
+        assert_eq!((read, rounding.rounded.get()), (vec![0.5, near, 1.0, 2.0], 1), "{number}");
+    }
+}
+
+/// `narrow-lists.parquet` is what pyarrow 26 wrote: int64 `id` 1, 2; lists of float64 `large` [0.5, 1e300], [0.25, 1] and
+/// `small` [0.5, 1], [1e-60, 1]; lists of int64 `whole` [1, 16777217], [2, 3]; int64 `people` 16777217, 2^53 + 1; float64
+/// `x` 1e300, 0.1.
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_list_elements_that_f32_cannot_represent() {
+    let path = std::path::Path::new("tests/data/narrow-lists.parquet");
+    for (name, place, entry, floats) in [
+        ("large", "1:2", 1, [0.5, f32::INFINITY, 0.25, 1.0]),
+        ("small", "2:3", 0, [0.5, 1.0, 0.0, 1.0]),
+        ("whole", "1:4", 1, [1.0, 16_777_216.0, 2.0, 3.0]),
+    ] {
+        let decoder = Decoder::new().with_attributes([AttrType::vector(2)]).csv(Csv::new([name]));
+        let e = read_nodes(path, &decoder).unwrap_err().to_string();
+        let part = format!(
+            "narrow-lists.parquet:{place}: expected a number that f32 can represent as entry {entry} (`{name}`), got \"a list of 2\"; `Decoder::round_floats`"
+        );
+        assert!(e.contains(&part), "expected {part} in {e}");
+        let decoder = decoder.round_floats();
+        assert_eq!(read_nodes(path, &decoder).unwrap().columns.attributes.floats, floats);
+        assert_eq!(decoder.rounded.get(), 1, "{name}");
+    }
+}
+
+/// Attributes of type `Double` keep what f32 cannot represent, from text and from Parquet files.
+#[test]
+fn doubles_keep_what_f32_cannot_represent() {
+    let files = Files::new();
+    let decoder = |names: [&str; 2]| {
+        Decoder::new().with_attributes([AttrType::Double, Float]).csv(Csv::new(names))
+    };
+    let path = files.put("d.csv", "id,x,y\n1,1e300,0.5\n2,0.1,1\n");
+    let both = decoder(["x", "y"]);
+    let read = read_nodes(&path, &both).unwrap().columns.attributes;
+    assert_eq!((read.doubles, read.floats), (vec![1e300, 0.1], vec![0.5, 1.0]));
+    let e = read_nodes(files.put("e.csv", "id,x,y\n1,a,1\n"), &both).unwrap_err().to_string();
+    assert!(e.contains("e.csv:2:2: expected a float (`x`), got \"a\""), "{e}");
+    let comma = Csv::new(["x"]).with_delimiter(';').with_decimal(',');
+    let comma = Decoder::new().with_attributes([AttrType::Double]).csv(comma);
+    let read = read_nodes(files.put("c.csv", "id;x\n1;0,1\n"), &comma).unwrap();
+    assert_eq!(read.columns.attributes.doubles, [0.1]);
+    let table = Decoder::new().with_attributes([AttrType::Double]);
+    let read = read_nodes(files.put("t", "id:int64\tx:string\n1\t16777217\n"), &table).unwrap();
+    assert_eq!(read.columns.attributes.doubles, [16_777_217.0]);
+    // In a graph they are a column of f64; `numbers` narrows it by the same rule.
+    let g = Builder::new().node(&path, "n", both.clone()).build(&Device::flex()).unwrap();
+    let frame = g.nodes("n").unwrap();
+    let column = frame.column(DOUBLE_ATTRS).unwrap();
+    assert_eq!(column.names(), Some(&["x".to_owned()][..]));
+    assert_eq!(column.to_data().try_to_vec::<f64>().unwrap(), [1e300, 0.1]);
+    let e = both.numbers(frame, ["x"]).unwrap_err().to_string();
+    assert!(e.contains("`x`: expected a number that f32 can represent, found 1"), "{e}");
+    let x = both.round_floats().numbers(frame, ["x", "y"]).unwrap().into_data();
+    assert_eq!(x.try_to_vec::<f32>().unwrap(), [f32::INFINITY, 0.5, 0.1, 1.0]);
+    #[cfg(feature = "parquet")]
+    {
+        let path = std::path::Path::new("tests/data/narrow-lists.parquet");
+        let read = |names| read_nodes(path, &decoder(names)).map(|t| t.columns.attributes);
+        let e = read(["people", "id"]).unwrap_err().to_string();
+        assert!(
+            e.contains("2:5: expected a whole number that f64 can represent (`people`)"),
+            "{e}"
+        );
+        let read = read(["x", "id"]).unwrap();
+        assert_eq!((read.doubles, read.floats), (vec![1e300, 0.1], vec![1.0, 2.0]));
+    }
 }
