@@ -1,4 +1,4 @@
-//! Reads the tensors of files that `torch.save` wrote; runs nothing.
+//! Reads the tensors of files that `torch.save` wrote; runs no code.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,43 +14,52 @@ use zip::{CompressionMethod, ZipArchive};
 use crate::arrays::pickle::{Id, Pickle, StorageType, Value, View, Vocabulary};
 use crate::files::{cut, format_error, io_error, open, open_zip, read_file, reserve, zip_error};
 
-/// Containers inside containers.
+/// Most levels of nested containers.
 const MOST_DEEP: usize = 16;
-/// Spans of a pickle have 32 bits, half of them for text that is made.
+/// Longest pickle. Positions in a pickle have 32 bits, and half of them are for decoded text.
 const MOST_PICKLE: u64 = 1 << 30;
-/// Parts of a key that is a tuple: edge types have three.
+/// Most parts of a key that is a tuple; edge types have three.
 const MOST_PARTS: usize = 8;
-/// Keys of storages are numbers.
+/// Longest key of a storage; PyTorch uses numbers.
 const MOST_KEY: usize = 64;
-/// What names, and views of one storage, may take beyond the length of the file.
-const FREE: u64 = 1 << 16;
+/// Memory that the names and the views of any file may take.
+const FREE: u64 = 2 << 20;
+/// Memory of a tensor in addition to its elements.
+const PER_TENSOR: u64 = 400;
+/// Memory of a name in addition to its characters.
+const PER_NAME: u64 = 64;
 
-/// In the first bytes of a file of PyTorch before 1.6.
+/// Magic number of PyTorch before 1.6, in the first bytes of a file.
 const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
-/// First bytes of what `dgl.save_graphs` writes.
+/// Number of bytes that contain it.
+const MAGIC_WITHIN: usize = 32;
+/// First bytes of a file of `dgl.save_graphs`.
 const DGL_MAGIC: [u8; 8] = 0xDD2E_4FF0_46B4_A13F_u64.to_le_bytes();
-/// Bytes among which these are.
-const FIRST: u64 = 32;
+/// Magic of a tar archive, and its position. PyTorch before 0.1.10 wrote tar archives.
+const TAR: (usize, &[u8]) = (257, b"ustar");
+/// Number of bytes that contain all magic numbers.
+const FIRST: u64 = 512;
 
-/// A tensor and its name. Tensors that are the same part of the same storage share their data.
+/// The name and the data of a tensor. Tensors that are the same part of the same storage share their data.
 pub type NamedTensor = (String, Arc<TensorData>);
 
-/// Reads a file that `torch.save` wrote: a tensor, or dictionaries, lists, tuples and sets of tensors, nested. Their
+/// Reads a file of `torch.save`: a tensor, or dictionaries, lists, tuples and sets of tensors, nested. Their
 /// keys and positions, joined by dots, are the names: `conv1.weight` for a state dict, `model.conv1.weight` for a
 /// checkpoint `{"model": model.state_dict(), "epoch": 7}`, `x.paper` and `edge_index.author:writes:paper` where keys
-/// are tuples. Numbers, texts, bytes, devices, sizes, dtypes and what is NumPy's are left out.
+/// are tuples. Numbers, texts, bytes, devices, sizes, dtypes and values of NumPy are left out.
 ///
-/// A `.pt` file is a pickle, a program that may call any function of Python. Here it is read by a machine that knows
-/// tensors and containers and refuses every other name; nothing is run. So a `Data` object of PyTorch Geometric is an
-/// error: save `data.to_dict()`, which its own `data.pt` of version 2.4 and later holds.
+/// A `.pt` file is a pickle, a program that may call any function of Python. This reader supports tensors and
+/// containers, returns an error for any other name, and runs no code. So a `Data` object of PyTorch Geometric is an
+/// error: save `data.to_dict()`, as PyTorch Geometric 2.4 and later does in its own `data.pt`.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for another file, big endian numbers, a name that is no tensor or container
-/// (a whole module: save its `state_dict()`), damage, element types other than floats of 16 to 64 bits, integers and
-/// bool, and tensors that repeat elements (`expand`).
+/// [`DataError::Io`]; [`DataError::Format`] for another file, big endian numbers, a name that is not a tensor or a
+/// container (a whole module: save its `state_dict()`), damage, element types other than floats of 16 to 64 bits,
+/// integers and bool, tensors that repeat elements (`expand`), and tensors that overlap in a storage so that they take
+/// more than twice the file.
 ///
 /// # Cost
-/// The storages of the file, one at a time, beside the tensors; the whole file where PyTorch before 1.6 wrote it.
+/// Memory for the tensors and for one storage at a time; for files of PyTorch before 1.6, the whole file.
 ///
 /// ```no_run
 /// for (name, data) in burn_gnn_data::read_torch("model.pt")? {
@@ -69,10 +78,16 @@ pub fn read_torch(path: impl AsRef<Path>) -> Result<Vec<NamedTensor>, DataError>
              Python and save their arrays as `.npy` for `load_chunked`, or as dictionaries of tensors by `torch.save`";
         return Err(format_error(path, message));
     }
+    if first.get(TAR.0..).is_some_and(|rest| rest.starts_with(TAR.1)) {
+        let message = "expected a file that `torch.save` wrote, found a tar archive, the format of PyTorch before 0.1.10; load it \
+             in PyTorch by `torch.load(path, weights_only=False)` and save the state dict again by `torch.save`";
+        return Err(format_error(path, message));
+    }
     file.rewind().map_err(|e| io_error(path, e))?;
     if first.first() == Some(&0x80) {
-        if !first.windows(MAGIC.len()).any(|part| part == MAGIC) {
-            let message = "expected a file that `torch.save` wrote, found another pickle; save its tensors by it";
+        let magic = &first[..first.len().min(MAGIC_WITHIN)];
+        if !magic.windows(MAGIC.len()).any(|part| part == MAGIC) {
+            let message = "expected a file that `torch.save` wrote, found another pickle; save its tensors by `torch.save`";
             return Err(format_error(path, message));
         }
         drop(file);
@@ -97,13 +112,13 @@ fn big_endian(path: &Path, found: &str) -> DataError {
     format_error(path, format!("expected little endian numbers, found {found}"))
 }
 
-/// Reads what PyTorch before 1.6 wrote: pickles of a magic number, a version, the system, the object, and the keys of
-/// storages in ascending order; then for each its number of elements and their bytes.
+/// Reads the format of PyTorch before 1.6: pickles of a magic number, a version, the system, the object, and the keys of
+/// storages in ascending order; then, for each storage, its number of elements and their bytes.
 fn read_before_1_6(path: &Path) -> Result<Vec<NamedTensor>, DataError> {
     let bytes = read_file(path)?;
     let mut at = 0;
     let mut next = || {
-        // Longer pickles than are read end early, and are refused for it.
+        // A longer pickle is cut here, and its reader returns an error at the cut.
         let rest = &bytes[at..bytes.len().min(at + MOST_PICKLE as usize - 1)];
         let pickle = Pickle::read(path, rest, Vocabulary::Torch)?;
         at += pickle.end;
@@ -154,7 +169,7 @@ fn read_before_1_6(path: &Path) -> Result<Vec<NamedTensor>, DataError> {
     })
 }
 
-/// The tensors of a pickle of `pickled` bytes in a file of `len`, whose storages `storage` reads by their keys.
+/// Reads the tensors of a pickle of `pickled` bytes in a file of `len` bytes; `storage` reads a storage by its key.
 fn tensors<'a>(
     path: &Path,
     len: u64,
@@ -166,12 +181,12 @@ fn tensors<'a>(
         path,
         pickle,
         left: pickled.saturating_add(FREE),
-        room: pickled.saturating_mul(16).saturating_add(FREE),
+        room: pickled.saturating_mul(2).saturating_add(FREE),
         found: vec![],
     };
     walk.visit(pickle.top(), "", 0)?;
-    let named = walk.found;
-    // By storage, each of which is read once; names may share tensors, and tensors data.
+    let named = std::mem::take(&mut walk.found);
+    // Grouped by storage, so that each storage is read once. Names may share tensors, and tensors may share data.
     let mut by_key: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for at in named.iter().map(|n| n.1).collect::<BTreeSet<_>>() {
         let key = pickle.storage_key(at);
@@ -186,7 +201,7 @@ fn tensors<'a>(
         }
         by_key.entry(key).or_default().push(at);
     }
-    let mut room = len.saturating_mul(4).saturating_add(FREE);
+    let mut room = len.saturating_mul(2).saturating_add(FREE);
     let mut tensors: HashMap<u32, Arc<TensorData>> = HashMap::new();
     for (key, all) in by_key {
         let storage = storage(key)?;
@@ -194,7 +209,10 @@ fn tensors<'a>(
         for at in all {
             let (kind, view) = pickle.tensor(at)?;
             let data = match made.get(&(kind, view.clone())) {
-                Some(data) => data.clone(),
+                Some(data) => {
+                    room = room.checked_sub(PER_NAME).ok_or_else(|| walk.repeated())?;
+                    data.clone()
+                }
                 None => {
                     let data = elements(&storage, kind, &view, &mut room).map_err(|why| {
                         let name = named.iter().find(|n| n.1 == at).map_or("", |n| &n.0);
@@ -211,12 +229,12 @@ fn tensors<'a>(
     Ok(named.into_iter().map(|(name, at)| (name, tensors[&at].clone())).collect())
 }
 
-/// The entries of a file, all under one folder.
+/// The entries of a zip archive, all in one folder.
 struct Archive<'a> {
     path: &'a Path,
     zip: ZipArchive<BufReader<File>>,
     folder: String,
-    /// Bytes that may still be read: entries may share theirs.
+    /// Bytes that may still be read. Entries of a damaged archive may share bytes.
     left: u64,
 }
 
@@ -244,7 +262,7 @@ impl<'a> Archive<'a> {
     fn has(&self, name: &str) -> bool {
         self.zip.index_for_name_raw(format!("{}{name}", self.folder).as_bytes()).is_some()
     }
-    /// An entry of at most `limit` bytes.
+    /// Reads an entry of at most `limit` bytes.
     fn read(&mut self, name: &str, limit: u64) -> Result<Vec<u8>, DataError> {
         let wrong =
             |message: String| format_error(self.path, format!("entry `{}`: {message}", cut(name)));
@@ -267,7 +285,7 @@ impl<'a> Archive<'a> {
         self.left -= size;
         let mut bytes = vec![];
         reserve(self.path, size, &mut bytes)?;
-        // To the end, where the checksum is compared.
+        // One byte more than the size, since the checksum is compared at the end of the entry.
         let read = entry.take(size.saturating_add(1)).read_to_end(&mut bytes);
         match read {
             Ok(n) if n as u64 == size => Ok(bytes),
@@ -277,13 +295,13 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// A walk through containers, which may hold each other again and again.
+/// A walk through containers. A container may be an item of many others.
 struct Walk<'a> {
     path: &'a Path,
     pickle: &'a Pickle<'a>,
-    /// Values that may still be looked at: each took a byte of the pickle, unless containers are repeated.
+    /// Values that may still be visited. Each takes a byte of the pickle, unless containers are repeated.
     left: u64,
-    /// Bytes that names may still take.
+    /// Memory that names may still take.
     room: u64,
     found: Vec<(String, u32)>,
 }
@@ -297,7 +315,8 @@ impl Walk<'_> {
             ));
         }
         let pickle = self.pickle;
-        if let Value::Tensor(at) = *pickle.get(id) {
+        if let Value::Tensor(at) = pickle.get(id) {
+            self.take(PER_NAME as usize + name.len())?;
             self.found.push((name.to_owned(), at));
             return Ok(());
         }
@@ -326,7 +345,7 @@ impl Walk<'_> {
     }
     /// A key of a dictionary, or a part of one that is a tuple.
     fn key(&self, key: Id) -> Result<String, DataError> {
-        match *self.pickle.get(key) {
+        match self.pickle.get(key) {
             Value::Int(i) => Ok(i.to_string()),
             _ => self.pickle.text(key).map(str::to_owned).ok_or_else(|| {
                 self.pickle.wrong("a text, a number or a tuple of these as key", key)
@@ -334,14 +353,15 @@ impl Walk<'_> {
         }
     }
     fn child(&mut self, name: &str, key: &str, value: Id, depth: usize) -> Result<(), DataError> {
-        self.room = self
-            .room
-            .checked_sub((name.len() + key.len()) as u64)
-            .ok_or_else(|| self.repeated())?;
+        self.take(name.len() + key.len())?;
         let name = if depth == 0 { key.to_owned() } else { format!("{name}.{key}") };
         self.visit(value, &name, depth + 1)
     }
-    /// Whether a value is or may hold a tensor.
+    fn take(&mut self, memory: usize) -> Result<(), DataError> {
+        self.room = self.room.checked_sub(memory as u64).ok_or_else(|| self.repeated())?;
+        Ok(())
+    }
+    /// Whether a value is a tensor or may contain one.
     fn holds(&mut self, value: Id) -> Result<bool, DataError> {
         self.left = self.left.checked_sub(1).ok_or_else(|| self.repeated())?;
         Ok(matches!(
@@ -352,12 +372,12 @@ impl Walk<'_> {
     fn repeated(&self) -> DataError {
         format_error(
             self.path,
-            "expected every container once, found some again and again; save the state dict alone",
+            "expected each tensor and container once, found some many times; save the state dict alone",
         )
     }
 }
 
-/// The elements of a view in the order of rows.
+/// Copies the elements of a view in row-major order.
 fn elements(
     storage: &[u8],
     kind: StorageType,
@@ -380,8 +400,8 @@ fn elements(
         ));
     }
     *room = room
-        .checked_sub((count * width) as u64)
-        .ok_or("expected parts of a storage that hardly overlap, found others")?;
+        .checked_sub((count * width) as u64 + PER_TENSOR)
+        .ok_or("expected tensors of at most twice the file, found more that overlap; save `tensor.clone()`")?;
     let mut bytes = Vec::with_capacity(count * width);
     if count > 0 {
         let offset = *offset as usize;
@@ -409,7 +429,7 @@ fn elements(
     Ok(TensorData::from_bytes_vec(bytes, shape.clone(), dtype))
 }
 
-/// Whether rows are contiguous.
+/// Whether a view is contiguous in row-major order.
 fn contiguous(shape: &[usize], strides: &[usize]) -> bool {
     let mut expected = 1;
     shape.iter().zip(strides).rev().all(|(&len, &stride)| {
@@ -428,7 +448,7 @@ mod tests {
     const CHECKPOINT: &[u8] =
         include_bytes!("../../../models/tests/layers/pytorch/files/checkpoint.pt");
 
-    /// The entries of a file that PyTorch wrote, changed and put into another.
+    /// Writes the entries of a file of PyTorch, changed, into another file and reads it.
     fn changed(
         change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>,
         method: CompressionMethod,
@@ -472,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_before_1_6() {
+    fn files_of_pytorch_before_1_6() {
         let path = Path::new("tests/data/legacy.pt");
         let all = read_torch(path).unwrap();
         let of = |name: &str| all.iter().find(|t| t.0 == name).unwrap().1.clone();
@@ -482,7 +502,7 @@ mod tests {
         assert_eq!(of("model.bias").as_slice::<f32>().unwrap(), [0.5, -1.0]);
         assert_eq!(of("ids").as_slice::<i64>().unwrap(), [7, -1]);
         assert!(Arc::ptr_eq(&of("model.weight"), &of("again")));
-        // Cut anywhere, it is an error: of the pickles, then of the storages.
+        // Truncated at any byte, it is an error of a pickle or of a storage.
         let (whole, tmp) = (std::fs::read(path).unwrap(), tempfile::tempdir().unwrap());
         for len in 1..whole.len() {
             let path = tmp.path().join("cut.pt");
@@ -501,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn values_beside_tensors_are_left_out() {
+    fn values_other_than_tensors_are_left_out() {
         let expected = ["counts.seen.0", "model.weight", "model.bias", "tensor"];
         assert_eq!(names("extras.pt"), expected);
     }
@@ -519,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_say_what_to_do() {
+    fn errors_for_other_files_have_a_remedy() {
         let tmp = tempfile::tempdir().unwrap();
         let refused = |bytes: &[u8], part: &str| {
             let path = tmp.path().join("a.bin");
@@ -531,13 +551,18 @@ mod tests {
         let head = [0x3f, 0xa1, 0xb4, 0x46, 0xf0, 0x4f, 0x2e, 0xdd, 2, 0, 0, 0, 0, 0, 0, 0, 2];
         refused(&head, "found graphs of DGL (`dgl.save_graphs`); load them in Python");
         refused(b"\x80\x02N.", "found another pickle");
+        let tar = [&[0; 257][..], b"ustar\x0000", &[0; 300]].concat();
+        refused(
+            &tar,
+            "found a tar archive, the format of PyTorch before 0.1.10; load it in PyTorch by",
+        );
     }
 
-    /// What becomes of a file of the archive; `None`: it is left out.
+    /// The new content of an entry; `None`: it is left out.
     type Change<'a> = &'a dyn Fn(&str, Vec<u8>) -> Option<Vec<u8>>;
 
     #[test]
-    fn refusals() {
+    fn invalid_archives_are_errors() {
         let refused = |change: Change, method, part: &str| {
             let e = changed(change, method).unwrap_err();
             assert!(

@@ -109,7 +109,7 @@ fn test_index(path: &Path) -> Result<Vec<u32>, DataError> {
 
 /// Converts a `scipy.sparse.csr_matrix`.
 fn sparse(p: &Pickle<'_>, path: &Path) -> Result<Features, DataError> {
-    let Value::Matrix(Some(state)) = *p.get(p.top()) else {
+    let Value::Matrix(Some(state)) = p.get(p.top()) else {
         return Err(p.wrong("a CSR matrix of SciPy", p.top()));
     };
     // Old versions of SciPy wrote `shape`.

@@ -1,11 +1,11 @@
-//! A list of values that grows by blocks.
+//! A vector that grows by blocks.
 
 use std::ops::{Index, IndexMut};
 
-/// Values of a block.
+/// Values per block.
 const BLOCK: usize = 1 << 12;
 
-/// Values by their positions. A vector that doubles exists three times while it grows; this exists once.
+/// Values by position. A vector that doubles takes three times its memory while it grows; this takes it once.
 #[derive(Debug)]
 pub(super) struct Blocks<T>(Vec<Vec<T>>);
 
@@ -16,7 +16,7 @@ impl<T> Default for Blocks<T> {
 }
 
 impl<T> Blocks<T> {
-    /// Returns the position.
+    /// Appends a value and returns its position.
     pub(super) fn push(&mut self, value: T) -> u32 {
         if self.0.last().is_none_or(|block| block.len() == BLOCK) {
             self.0.push(vec![]);
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions() {
+    fn positions_are_consecutive() {
         let mut all = Blocks::default();
         for i in 0..3 * BLOCK as u32 {
             assert_eq!(all.push(i), i);

@@ -1,65 +1,36 @@
 //! Constructs the NumPy arrays, SciPy matrices, PyTorch tensors and containers of a pickle.
 
-use super::machine::Step;
-use super::{Array, Id, Storage, StorageType, Store, Strided, Value};
+use super::value::{
+    Array, Constructor, Id, Step, Storage, StorageType, Strided, Value, Vocabulary,
+};
+use super::values::Values;
 use crate::files::cut;
 
-/// NumPy's own limit.
+/// Most axes of an array, NumPy's limit.
 pub(super) const MOST_AXES: usize = 32;
 /// Longest name of a dtype.
 const MOST_NAME: usize = 16;
 
-/// What a pickle may name.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Known {
-    Reconstruct,
-    NdArray,
-    DType,
-    CsrMatrix,
-    DefaultDict,
-    ListType,
-    ObjectType,
-    CopyReconstructor,
-    Encode,
-    OrderedDict,
-    RebuildTensor,
-    RebuildParameter,
-    Set,
-    /// Of values that nothing is read of, or of a class that is named and not called.
-    Other,
-    /// A class of PyTorch Geometric.
-    Pyg,
-    Storage(StorageType),
-}
-
-/// Whose constructors a pickle may name.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Vocabulary {
-    /// NumPy's and SciPy's.
-    Numpy,
-    /// PyTorch's.
-    #[cfg_attr(not(feature = "torch"), allow(dead_code))]
-    Torch,
-}
-
-/// The constructor of a name.
-pub(super) fn known(vocabulary: Vocabulary, module: &str, name: &str) -> Step<Known> {
+/// Looks up a constructor by its module and name.
+pub(super) fn constructor(vocabulary: Vocabulary, module: &str, name: &str) -> Step<Constructor> {
     match vocabulary {
         Vocabulary::Numpy => known_numpy(module, name),
         Vocabulary::Torch => known_torch(module, name),
     }
 }
 
-fn known_torch(module: &str, name: &str) -> Step<Known> {
-    let known = match (module, name) {
-        ("collections", "OrderedDict") => Some(Known::OrderedDict),
-        ("collections", "defaultdict") => Some(Known::DefaultDict),
-        ("torch._utils", "_rebuild_tensor" | "_rebuild_tensor_v2") => Some(Known::RebuildTensor),
-        ("torch._utils", "_rebuild_parameter" | "_rebuild_parameter_with_state") => {
-            Some(Known::RebuildParameter)
+fn known_torch(module: &str, name: &str) -> Step<Constructor> {
+    let found = match (module, name) {
+        ("collections", "OrderedDict") => Some(Constructor::OrderedDict),
+        ("collections", "defaultdict") => Some(Constructor::DefaultDict),
+        ("torch._utils", "_rebuild_tensor" | "_rebuild_tensor_v2") => {
+            Some(Constructor::RebuildTensor)
         }
-        ("__builtin__" | "builtins", "set" | "frozenset") => Some(Known::Set),
-        ("_codecs", "encode") => Some(Known::Encode),
+        ("torch._utils", "_rebuild_parameter" | "_rebuild_parameter_with_state") => {
+            Some(Constructor::RebuildParameter)
+        }
+        ("__builtin__" | "builtins", "set" | "frozenset") => Some(Constructor::Set),
+        ("_codecs", "encode") => Some(Constructor::Encode),
         (
             "__builtin__" | "builtins",
             "bool" | "bytearray" | "bytes" | "complex" | "dict" | "float" | "int" | "list"
@@ -71,19 +42,21 @@ fn known_torch(module: &str, name: &str) -> Step<Known> {
         | ("numpy", "dtype" | "ndarray")
         | ("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct" | "scalar")
         | ("torch", "device" | "Size")
-        | ("torch.serialization", "_get_layout") => Some(Known::Other),
-        ("torch", dtype) if DTYPES.contains(&dtype) => Some(Known::Other),
-        (module, _) if module.split('.').next() == Some("torch_geometric") => Some(Known::Pyg),
-        ("torch", storage) => StorageType::of(storage).map(Known::Storage),
+        | ("torch.serialization", "_get_layout") => Some(Constructor::Other),
+        ("torch", dtype) if DTYPES.contains(&dtype) => Some(Constructor::Other),
+        (module, _) if module.split('.').next() == Some("torch_geometric") => {
+            Some(Constructor::Pyg)
+        }
+        ("torch", storage) => StorageType::of(storage).map(Constructor::Storage),
         _ => None,
     };
-    known.ok_or_else(|| {
+    found.ok_or_else(|| {
         let (module, name) = (cut(module), cut(name));
         format!("expected tensors in dictionaries, found `{module}.{name}`, which is not run; save `model.state_dict()` alone")
     })
 }
 
-/// Names of `torch.dtype`s.
+/// Names of the dtypes of PyTorch.
 const DTYPES: [&str; 18] = [
     "bfloat16",
     "bool",
@@ -105,17 +78,19 @@ const DTYPES: [&str; 18] = [
     "uint8",
 ];
 
-fn known_numpy(module: &str, name: &str) -> Step<Known> {
+fn known_numpy(module: &str, name: &str) -> Step<Constructor> {
     Ok(match (module, name) {
-        ("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct") => Known::Reconstruct,
-        ("numpy", "ndarray") => Known::NdArray,
-        ("numpy", "dtype") => Known::DType,
-        ("scipy.sparse.csr" | "scipy.sparse._csr", "csr_matrix") => Known::CsrMatrix,
-        ("collections", "defaultdict") => Known::DefaultDict,
-        ("__builtin__" | "builtins", "list") => Known::ListType,
-        ("__builtin__" | "builtins", "object") => Known::ObjectType,
-        ("copy_reg" | "copyreg", "_reconstructor") => Known::CopyReconstructor,
-        ("_codecs", "encode") => Known::Encode,
+        ("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct") => {
+            Constructor::Reconstruct
+        }
+        ("numpy", "ndarray") => Constructor::NdArray,
+        ("numpy", "dtype") => Constructor::DType,
+        ("scipy.sparse.csr" | "scipy.sparse._csr", "csr_matrix") => Constructor::CsrMatrix,
+        ("collections", "defaultdict") => Constructor::DefaultDict,
+        ("__builtin__" | "builtins", "list") => Constructor::ListType,
+        ("__builtin__" | "builtins", "object") => Constructor::ObjectType,
+        ("copy_reg" | "copyreg", "_reconstructor") => Constructor::CopyReconstructor,
+        ("_codecs", "encode") => Constructor::Encode,
         _ => {
             return Err(format!(
                 "expected a constructor of NumPy or SciPy data, found `{}.{}`, which is not run",
@@ -126,49 +101,61 @@ fn known_numpy(module: &str, name: &str) -> Step<Known> {
     })
 }
 
-impl Store<'_> {
-    /// What a constructor makes of its arguments.
+impl Values<'_> {
+    /// Calls a constructor.
     pub(super) fn call(&mut self, constructor: Id, arguments: Id) -> Step<Value> {
-        let Value::Known(what) = *self.get(constructor) else {
+        let Value::Constructor(what) = self.get(constructor) else {
             return Err("expected a constructor, found another value".into());
         };
         let arguments = self.items(arguments);
-        let value = |i: usize| arguments.get(i).map(|&id| *self.get(id));
+        let value = |i: usize| arguments.get(i).map(|&id| self.get(id));
         match (what, value(0), value(1)) {
-            (Known::Reconstruct, Some(Value::Known(Known::NdArray)), _) => Ok(Value::Array(None)),
-            (Known::DType, Some(Value::Bytes(name) | Value::Text(name)), _)
+            (Constructor::Reconstruct, Some(Value::Constructor(Constructor::NdArray)), _) => {
+                Ok(Value::Array(None))
+            }
+            (Constructor::DType, Some(Value::Bytes(name) | Value::Text(name)), _)
                 if name.len() <= MOST_NAME =>
             {
                 Ok(Value::DType(name, None))
             }
-            (Known::CsrMatrix, None, _) => Ok(Value::Matrix(None)),
+            (Constructor::CsrMatrix, None, _) => Ok(Value::Matrix(None)),
             (
-                Known::CopyReconstructor,
-                Some(Value::Known(Known::CsrMatrix)),
-                Some(Value::Known(Known::ObjectType)),
+                Constructor::CopyReconstructor,
+                Some(Value::Constructor(Constructor::CsrMatrix)),
+                Some(Value::Constructor(Constructor::ObjectType)),
             ) => Ok(Value::Matrix(None)),
-            (Known::DefaultDict, None | Some(Value::Known(_) | Value::None), None)
-            | (Known::OrderedDict, None, _) => Ok(Value::Dict(None)),
-            // As Python 2 writes one: a list of pairs.
-            (Known::OrderedDict, Some(Value::List(Some(at))), None) => {
-                let pair = |&id: &Id| match *self.get(id) {
-                    Value::List(Some(at)) => <[Id; 2]>::try_from(&*self.lists[at]).ok(),
-                    _ => <[Id; 2]>::try_from(self.items(id)).ok(),
-                };
-                let pairs: Option<Vec<_>> =
-                    self.lists[at].iter().map(|id| pair(id).map(|[k, v]| (k, v))).collect();
-                let pairs = pairs.ok_or("expected keys and values, found others")?;
+            (Constructor::DefaultDict, None | Some(Value::Constructor(_) | Value::None), None)
+            | (Constructor::OrderedDict, None, _) => Ok(Value::Dict(None)),
+            // Python 2 writes a list of pairs.
+            (Constructor::OrderedDict, Some(Value::List(Some(at))), None) => {
+                let mut pairs = vec![];
+                self.budget.charge(size_of::<Vec<(Id, Id)>>())?;
+                self.budget.reserve(&mut pairs, self.lists[at].len())?;
+                for &id in &self.lists[at] {
+                    let pair = match self.get(id) {
+                        Value::List(Some(at)) => self.lists[at].as_slice(),
+                        _ => self.items(id),
+                    };
+                    let &[key, value] = pair else {
+                        return Err("expected pairs of a key and a value, found others".into());
+                    };
+                    pairs.push((key, value));
+                }
                 Ok(Value::Dict(Some(self.dicts.push(pairs))))
             }
-            (Known::Set, None, _) => Ok(Value::List(None)),
-            (Known::Set, Some(list @ Value::List(_)), None) => Ok(list),
-            (Known::Other, ..) => Ok(Value::Other),
-            (Known::Pyg, ..) => {
+            (Constructor::Set, None, _) => Ok(Value::List(None)),
+            (Constructor::Set, Some(list @ Value::List(_)), None) => Ok(list),
+            (Constructor::Other, ..) => Ok(Value::Other),
+            (Constructor::Pyg, ..) => {
                 Err("expected tensors in dictionaries, found an object of PyTorch Geometric, \
                  which is not run; save `data.to_dict()` by `torch.save`"
                     .into())
             }
-            (Known::RebuildTensor, Some(Value::Storage(storage)), Some(Value::Int(offset))) => {
+            (
+                Constructor::RebuildTensor,
+                Some(Value::Storage(storage)),
+                Some(Value::Int(offset)),
+            ) => {
                 let (Some(&shape), Some(&strides)) = (arguments.get(2), arguments.get(3)) else {
                     return Err(
                         "expected the shape and the strides of a tensor, found neither".into()
@@ -176,63 +163,66 @@ impl Store<'_> {
                 };
                 let offset = u64::try_from(offset)
                     .map_err(|_| format!("expected an offset of 0 or more, found {offset}"))?;
+                self.budget.reserve(&mut self.tensors, 1)?;
                 self.tensors.push(Strided { storage, offset, shape, strides });
                 Ok(Value::Tensor(self.tensors.len() as u32 - 1))
             }
-            (Known::RebuildParameter, Some(tensor @ Value::Tensor(_)), _) => Ok(tensor),
-            // How Python 3 writes bytes in protocols that have none: as text, a character for each byte.
-            (Known::Encode, Some(Value::Text(text)), Some(Value::Text(codec)))
+            (Constructor::RebuildParameter, Some(tensor @ Value::Tensor(_)), _) => Ok(tensor),
+            // Python 3 writes bytes in protocols without an opcode for them as text, one character for each byte.
+            (Constructor::Encode, Some(Value::Text(text)), Some(Value::Text(codec)))
                 if self.part(codec) == b"latin1" =>
             {
                 let text = String::from_utf8_lossy(self.part(text));
                 let bytes: Option<Vec<u8>> =
                     text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
                 let bytes = bytes.ok_or("expected characters of Latin 1, found others")?;
-                self.make(&bytes).map(Value::Bytes)
+                self.decode(&bytes).map(Value::Bytes)
             }
             _ => Err(format!("expected the arguments that {what:?} takes, found others")),
         }
     }
 
-    /// Sets the state of an object.
+    /// Sets the state of an object (BUILD).
     pub(super) fn build(&mut self, object: Id, state: Id) -> Step {
-        let new = match *self.get(object) {
+        let new = match self.get(object) {
             Value::Array(None) => {
                 let array = self.array(state)?;
+                self.budget.reserve(&mut self.arrays, 1)?;
                 self.arrays.push(array);
                 Value::Array(Some(self.arrays.len() as u32 - 1))
             }
-            Value::DType(name, None) => match self.items(state).get(1).map(|&id| *self.get(id)) {
+            Value::DType(name, None) => match self.items(state).get(1).map(|&id| self.get(id)) {
                 Some(Value::Bytes(order) | Value::Text(order)) if order.len() == 1 => {
                     Value::DType(name, Some(self.part(order)[0]))
                 }
                 _ => return Err("expected the state of a dtype, found another".into()),
             },
             Value::Matrix(None) => Value::Matrix(Some(state)),
-            // Attributes of an ordered dictionary: versions of modules.
+            // The attributes of an ordered dictionary are the versions of modules.
             kept @ (Value::Dict(_) | Value::Other) => kept,
             _ => return Err(
                 "expected an array, a dtype or a matrix to set the state of, found another value"
                     .into(),
             ),
         };
-        self.values[object] = new;
+        self.set(object, new);
         Ok(())
     }
 
-    /// The storage that a persistent id names: `("storage", type, key, device, number of elements)`, and before PyTorch
-    /// 1.6 what part it is of another one.
+    /// Makes the storage of a persistent id: `("storage", type, key, device, number of elements)`. Before PyTorch 1.6 a
+    /// sixth item describes a part of another storage.
     pub(super) fn persistent(&mut self, id: Id) -> Step<Value> {
         let parts = self.items(id);
-        let value = |i: usize| parts.get(i).map(|&id| *self.get(id));
+        let value = |i: usize| parts.get(i).map(|&id| self.get(id));
         match (value(0), value(1), value(2), value(4), value(5)) {
             (
                 Some(Value::Text(what) | Value::Bytes(what)),
-                Some(Value::Known(Known::Storage(kind))),
+                Some(Value::Constructor(Constructor::Storage(kind))),
                 Some(Value::Text(key) | Value::Bytes(key)),
                 Some(Value::Int(_)),
                 None | Some(Value::None),
             ) if self.part(what) == b"storage" && std::str::from_utf8(self.part(key)).is_ok() => {
+                self.budget.reserve(&mut self.storages, 1)?;
                 self.storages.push(Storage { kind, key });
                 Ok(Value::Storage(self.storages.len() as u32 - 1))
             }
@@ -240,10 +230,10 @@ impl Store<'_> {
         }
     }
 
-    /// The state of an array: version, shape, dtype, whether columns come first, bytes.
+    /// Parses the state of an array: version, shape, dtype, whether it is in Fortran order, bytes.
     fn array(&self, state: Id) -> Step<Array> {
         let parts = self.items(state);
-        let value = |i: usize| parts.get(i).map(|&id| *self.get(id));
+        let value = |i: usize| parts.get(i).map(|&id| self.get(id));
         let (Some(Value::Tuple(_)), Some(Value::DType(name, order)), Some(Value::Bytes(bytes))) =
             (value(1), value(2), value(4))
         else {
@@ -278,16 +268,16 @@ impl Store<'_> {
         Ok(Array { shape: parts[1], dtype, bytes })
     }
 
-    /// The lengths of axes that a tuple holds.
+    /// The items of a tuple as lengths of axes.
     pub(super) fn lengths(&self, tuple: Id) -> Option<Vec<usize>> {
         let length = |&id: &Id| {
-            if let Value::Int(n) = *self.get(id) { usize::try_from(n).ok() } else { None }
+            if let Value::Int(n) = self.get(id) { usize::try_from(n).ok() } else { None }
         };
         self.items(tuple).iter().map(length).collect()
     }
 }
 
-/// A dtype that is read, and its bytes.
+/// A supported dtype, and the bytes of an element.
 fn dtype(name: &[u8]) -> Option<(&'static str, usize)> {
     const KNOWN: [(&str, usize); 8] =
         [("b1", 1), ("i1", 1), ("u1", 1), ("i2", 2), ("i4", 4), ("f4", 4), ("i8", 8), ("f8", 8)];

@@ -2,43 +2,38 @@
 
 use std::collections::HashMap;
 
-use super::blocks::Blocks;
-use super::construct::{Vocabulary, known};
-use super::{Id, Span, Store, Value};
+use super::construct::constructor;
+use super::value::{Id, Span, Step, Value, Vocabulary};
+use super::values::{EMPTY_TUPLE, FALSE, NONE, OTHER, TRUE, Values};
 use crate::files::cut;
+
+/// A place of the memo with a key that does not follow the other keys takes so much memory in a growing hash map.
+const FAR: usize = 48;
 
 pub(super) struct Machine<'a> {
     pub(super) at: usize,
-    pub(super) store: Store<'a>,
+    pub(super) values: Values<'a>,
     stack: Vec<Id>,
-    marks: Vec<Id>,
-    /// By keys in sequence, as picklers number them.
+    marks: Vec<u32>,
+    /// The memo by keys in sequence, as picklers number them.
     memo: Vec<Id>,
-    /// By other keys.
+    /// The memo by other keys.
     far: HashMap<u32, Id>,
     vocabulary: Vocabulary,
 }
 
-/// Places of the values that every pickle shares.
-const NONE: Id = 0;
-const FALSE: Id = 1;
-const TRUE: Id = 2;
-const EMPTY_TUPLE: Id = 3;
-/// Of the numbers of one byte.
-const NUMBERS: Id = 4;
-
-pub(super) type Step<T = ()> = Result<T, String>;
-
 impl<'a> Machine<'a> {
     pub(super) fn new(bytes: &'a [u8], vocabulary: Vocabulary) -> Self {
-        let mut store = Store { bytes, ..Store::default() };
-        let shared =
-            [Value::None, Value::Bool(false), Value::Bool(true), Value::Tuple(Span::default())];
-        for value in shared.into_iter().chain((0..256).map(Value::Int)) {
-            store.values.push(value);
-        }
         let (memo, far) = (vec![], HashMap::new());
-        Self { at: 0, store, stack: vec![], marks: vec![], memo, far, vocabulary }
+        Self {
+            at: 0,
+            values: Values::new(bytes),
+            stack: vec![],
+            marks: vec![],
+            memo,
+            far,
+            vocabulary,
+        }
     }
 
     pub(super) fn run(&mut self) -> Step<Id> {
@@ -49,26 +44,32 @@ impl<'a> Machine<'a> {
                 0x80 => drop(self.take(1)?),
                 0x95 => drop(self.take(8)?),
                 b'.' => return self.pop(),
-                b'(' => self.marks.push(self.stack.len() as Id),
-                b'0' => drop(self.pop()?),
-                b'1' => drop(self.since_mark()?),
-                b'2' => self.stack.push(self.peek()?),
-                b'N' => self.stack.push(NONE),
-                0x89 => self.stack.push(FALSE),
-                0x88 => self.stack.push(TRUE),
-                b'J' => self.int_of(4)?,
-                b'K' => {
-                    let number = self.byte()?;
-                    self.stack.push(NUMBERS + Id::from(number));
+                b'(' => {
+                    self.values.budget.reserve(&mut self.marks, 1)?;
+                    self.marks.push(self.stack.len() as u32);
                 }
+                b'0' => drop(self.pop()?),
+                b'1' => {
+                    let from = self.mark()?;
+                    self.stack.truncate(from);
+                }
+                b'2' => {
+                    let top = self.peek()?;
+                    self.put(top)?;
+                }
+                b'N' => self.put(NONE)?,
+                0x89 => self.put(FALSE)?,
+                0x88 => self.put(TRUE)?,
+                b'J' => self.int_of(4)?,
+                b'K' => self.int_of(1)?,
                 b'M' => self.int_of(2)?,
                 0x8a => self.long(1)?,
                 0x8b => self.long(4)?,
                 b'I' => {
                     let line = self.line()?;
                     match line {
-                        "00" => self.stack.push(FALSE),
-                        "01" => self.stack.push(TRUE),
+                        "00" => self.put(FALSE)?,
+                        "01" => self.put(TRUE)?,
                         _ => self.decimal(line)?,
                     }
                 }
@@ -80,46 +81,48 @@ impl<'a> Machine<'a> {
                     let line = self.line()?;
                     line.parse::<f64>()
                         .map_err(|_| format!("expected a float, found {:?}", cut(line)))?;
-                    self.push(Value::Other);
+                    self.put(OTHER)?;
                 }
                 b'G' => {
                     self.take(8)?;
-                    self.push(Value::Other);
+                    self.put(OTHER)?;
                 }
                 b'S' => {
                     let line = self.line()?;
                     let bytes = unquote(line)?;
-                    let span = self.store.make(&bytes)?;
-                    self.push(Value::Bytes(span));
+                    let span = self.values.decode(&bytes)?;
+                    self.push(Value::Bytes(span))?;
                 }
                 b'U' | b'C' => self.bytes(1)?,
                 b'T' | b'B' => self.bytes(4)?,
-                // Bytes that may be changed are bytes.
+                // BYTEARRAY8 as well: mutable bytes are read as bytes.
                 0x8e | 0x96 => self.bytes(8)?,
                 0x8c => self.text(1)?,
                 b'X' => self.text(4)?,
                 b'V' => {
                     let len = self.line()?.len();
-                    // Behind it stands the end of the line.
-                    self.push(Value::Text(Span::new(self.at - 1 - len, len)));
+                    // The line ends with a line feed, which is not a part of the text.
+                    self.push(Value::Text(Span::new(self.at - 1 - len, len)))?;
                 }
-                b')' => self.stack.push(EMPTY_TUPLE),
-                // A set is the list of what was put in.
-                b']' | 0x8f => self.push(Value::List(None)),
-                b'}' => self.push(Value::Dict(None)),
+                b')' => self.put(EMPTY_TUPLE)?,
+                // A set is read as the list of its items.
+                b']' | 0x8f => self.push(Value::List(None))?,
+                b'}' => self.push(Value::Dict(None))?,
                 b't' => {
-                    let items = self.since_mark()?;
-                    self.tuple(&items);
+                    let from = self.mark()?;
+                    self.tuple(from)?;
                 }
                 b'l' | 0x91 => {
-                    let items = self.since_mark()?;
-                    self.push(Value::List(None));
-                    self.extend(&items)?;
+                    let from = self.mark()?;
+                    let list = self.values.push(Value::List(None))?;
+                    self.values.extend(list, &self.stack[from..])?;
+                    self.replace(from, list)?;
                 }
                 b'd' => {
-                    let items = self.since_mark()?;
-                    self.push(Value::Dict(None));
-                    self.insert(&pairs(&items)?)?;
+                    let from = self.mark()?;
+                    let dict = self.values.push(Value::Dict(None))?;
+                    self.values.insert(dict, &self.stack[from..])?;
+                    self.replace(from, dict)?;
                 }
                 0x85..=0x87 => {
                     let from = self
@@ -127,24 +130,29 @@ impl<'a> Machine<'a> {
                         .len()
                         .checked_sub(usize::from(op) - 0x84)
                         .ok_or("expected values on the stack, found too few")?;
-                    let items = self.stack.split_off(from);
-                    self.tuple(&items);
+                    self.tuple(from)?;
                 }
                 b'a' => {
                     let item = self.pop()?;
-                    self.extend(&[item])?;
+                    let list = self.peek()?;
+                    self.values.extend(list, &[item])?;
                 }
                 b'e' | 0x90 => {
-                    let items = self.since_mark()?;
-                    self.extend(&items)?;
+                    let from = self.mark()?;
+                    let list = self.below(from)?;
+                    self.values.extend(list, &self.stack[from..])?;
+                    self.stack.truncate(from);
                 }
                 b's' => {
                     let (value, key) = (self.pop()?, self.pop()?);
-                    self.insert(&[(key, value)])?;
+                    let dict = self.peek()?;
+                    self.values.insert(dict, &[key, value])?;
                 }
                 b'u' => {
-                    let items = self.since_mark()?;
-                    self.insert(&pairs(&items)?)?;
+                    let from = self.mark()?;
+                    let dict = self.below(from)?;
+                    self.values.insert(dict, &self.stack[from..])?;
+                    self.stack.truncate(from);
                 }
                 b'p' | b'g' => {
                     let line = self.line()?;
@@ -167,30 +175,32 @@ impl<'a> Machine<'a> {
                 }
                 b'c' => {
                     let (module, name) = (self.line()?, self.line()?);
-                    self.push(Value::Known(known(self.vocabulary, module, name)?));
+                    let constructor = constructor(self.vocabulary, module, name)?;
+                    self.push(Value::Constructor(constructor))?;
                 }
                 0x93 => {
                     let (name, module) = (self.pop()?, self.pop()?);
-                    let named = self.store.text(module).zip(self.store.text(name));
+                    let named = self.values.text(module).zip(self.values.text(name));
                     let (module, name) = named
-                        .ok_or("expected names of a module and what is in it, found others")?;
-                    self.push(Value::Known(known(self.vocabulary, module, name)?));
+                        .ok_or("expected the names of a module and of its member, found others")?;
+                    let constructor = constructor(self.vocabulary, module, name)?;
+                    self.push(Value::Constructor(constructor))?;
                 }
                 // BINPERSID
                 b'Q' => {
                     let id = self.pop()?;
-                    let storage = self.store.persistent(id)?;
-                    self.push(storage);
+                    let storage = self.values.persistent(id)?;
+                    self.push(storage)?;
                 }
                 // REDUCE and NEWOBJ: a constructor and its arguments.
                 b'R' | 0x81 => {
                     let (arguments, constructor) = (self.pop()?, self.pop()?);
-                    let made = self.store.call(constructor, arguments)?;
-                    self.push(made);
+                    let made = self.values.call(constructor, arguments)?;
+                    self.push(made)?;
                 }
                 b'b' => {
                     let (state, object) = (self.pop()?, self.peek()?);
-                    self.store.build(object, state)?;
+                    self.values.build(object, state)?;
                 }
                 other => return Err(format!("expected an opcode of data, found {other:#04x}")),
             }
@@ -198,7 +208,7 @@ impl<'a> Machine<'a> {
     }
 
     fn take(&mut self, n: usize) -> Step<&'a [u8]> {
-        let bytes = self.store.bytes;
+        let bytes = self.values.bytes;
         let end = self
             .at
             .checked_add(n)
@@ -212,7 +222,7 @@ impl<'a> Machine<'a> {
         Ok(self.take(1)?[0])
     }
     fn line(&mut self) -> Step<&'a str> {
-        let rest = &self.store.bytes[self.at..];
+        let rest = &self.values.bytes[self.at..];
         let n = memchr::memchr(b'\n', rest).ok_or("expected a line, found the end of the file")?;
         let line = std::str::from_utf8(&rest[..n])
             .map_err(|_| "expected a line of text, found other bytes")?;
@@ -226,18 +236,35 @@ impl<'a> Machine<'a> {
         usize::try_from(u64::from_le_bytes(b))
             .map_err(|_| "expected a length that fits in memory".into())
     }
-    pub(super) fn push(&mut self, value: Value) {
-        let at = self.store.values.push(value);
-        self.stack.push(at);
+    fn push(&mut self, value: Value) -> Step {
+        let id = self.values.push(value)?;
+        self.put(id)
     }
-    fn tuple(&mut self, items: &[Id]) {
-        let tuple = self.store.tuple(items);
-        self.push(tuple);
+    /// Pushes a value that exists.
+    fn put(&mut self, id: Id) -> Step {
+        self.values.budget.reserve(&mut self.stack, 1)?;
+        self.stack.push(id);
+        Ok(())
     }
+    /// Replaces the values from a position of the stack on by one.
+    fn replace(&mut self, from: usize, id: Id) -> Step {
+        self.stack.truncate(from);
+        self.put(id)
+    }
+    fn tuple(&mut self, from: usize) -> Step {
+        let tuple = self.values.tuple(&self.stack[from..])?;
+        let tuple = self.values.push(tuple)?;
+        self.replace(from, tuple)
+    }
+    /// The top of the stack, above the last mark.
     fn peek(&self) -> Step<Id> {
+        self.below(self.stack.len())
+    }
+    /// The value below a position of the stack, above the last mark.
+    fn below(&self, at: usize) -> Step<Id> {
         let floor = self.marks.last().map_or(0, |&mark| mark as usize);
         self.stack
-            .get(floor..)
+            .get(floor..at)
             .and_then(|s| s.last().copied())
             .ok_or_else(|| "expected a value on the stack, found none".into())
     }
@@ -246,110 +273,72 @@ impl<'a> Machine<'a> {
         self.stack.pop();
         Ok(top)
     }
-    fn since_mark(&mut self) -> Step<Vec<Id>> {
+    /// Removes the last mark and returns its position in the stack.
+    fn mark(&mut self) -> Step<usize> {
         let from = self.marks.pop().ok_or("expected a mark, found none")? as usize;
         if from > self.stack.len() {
             return Err("expected a mark below the top of the stack, found one above".into());
         }
-        Ok(self.stack.split_off(from))
+        Ok(from)
     }
     fn int_of(&mut self, n: usize) -> Step {
         let unsigned = self.length(n)? as i64;
         let value = if n == 4 { i64::from(unsigned as u32 as i32) } else { unsigned };
-        self.push(Value::Int(value));
-        Ok(())
+        self.push(Value::Int(value))
     }
-    /// A number behind that of its bytes, which has `width` bytes.
+    /// A number after its length, which has `width` bytes.
     fn long(&mut self, width: usize) -> Step {
         let n = self.length(width)?;
         let part = self.take(n)?;
-        // No number of anything: whoever needs one refuses it.
+        // Larger than any count or id. A reader that needs this number returns an error.
         if n > 8 {
-            self.push(Value::Other);
-            return Ok(());
+            return self.put(OTHER);
         }
         let mut b = [if part.last().is_some_and(|&top| top >= 0x80) { 0xff } else { 0 }; 8];
         b[..n].copy_from_slice(part);
-        self.push(Value::Int(i64::from_le_bytes(b)));
-        Ok(())
+        self.push(Value::Int(i64::from_le_bytes(b)))
     }
     fn decimal(&mut self, text: &str) -> Step {
         let value =
             text.parse().map_err(|_| format!("expected a whole number, found {:?}", cut(text)))?;
-        self.push(Value::Int(value));
-        Ok(())
+        self.push(Value::Int(value))
     }
-    /// Bytes behind their number, which has `width` bytes.
+    /// Bytes after their number, which has `width` bytes.
     fn bytes(&mut self, width: usize) -> Step {
         let n = self.length(width)?;
         self.take(n)?;
-        self.push(Value::Bytes(Span::new(self.at - n, n)));
-        Ok(())
+        self.push(Value::Bytes(Span::new(self.at - n, n)))
     }
-    /// As [`bytes`](Self::bytes).
+    /// Text after its number of bytes, which has `width` bytes.
     fn text(&mut self, width: usize) -> Step {
         let n = self.length(width)?;
         std::str::from_utf8(self.take(n)?)
             .map_err(|_| "expected text in UTF-8, found other bytes")?;
-        self.push(Value::Text(Span::new(self.at - n, n)));
-        Ok(())
-    }
-    fn extend(&mut self, items: &[Id]) -> Step {
-        let list = self.peek()?;
-        match &mut self.store.values[list] {
-            Value::List(at) => {
-                entries(at, &mut self.store.lists).extend(items);
-                Ok(())
-            }
-            _ => Err("expected a list to append to, found another value".into()),
-        }
-    }
-    fn insert(&mut self, items: &[(Id, Id)]) -> Step {
-        let dict = self.peek()?;
-        match &mut self.store.values[dict] {
-            Value::Dict(at) => {
-                entries(at, &mut self.store.dicts).extend(items);
-                Ok(())
-            }
-            _ => Err("expected a dictionary to fill, found another value".into()),
-        }
+        self.push(Value::Text(Span::new(self.at - n, n)))
     }
     fn memo(&mut self, key: u32, put: bool) -> Step {
         if put {
             let (top, next) = (self.peek()?, self.memo.len());
             match self.memo.get_mut(key as usize) {
                 Some(place) => *place = top,
-                None if key as usize == next => self.memo.push(top),
+                None if key as usize == next => {
+                    self.values.budget.reserve(&mut self.memo, 1)?;
+                    self.memo.push(top);
+                }
                 None => {
+                    self.values.budget.charge(FAR)?;
                     self.far.insert(key, top);
                 }
             }
-        } else {
-            let found = self.memo.get(key as usize).or_else(|| self.far.get(&key));
-            self.stack.push(*found.ok_or_else(|| {
-                format!("expected a place of the memo that is filled, found {key}")
-            })?);
+            return Ok(());
         }
-        Ok(())
+        let found = self.memo.get(key as usize).or_else(|| self.far.get(&key));
+        let found = found.copied();
+        self.put(found.ok_or_else(|| format!("expected a filled place of the memo, found {key}"))?)
     }
 }
 
-/// What a container holds, which has a place among `all` once something is put in.
-fn entries<'s, T>(at: &mut Option<u32>, all: &'s mut Blocks<Vec<T>>) -> &'s mut Vec<T> {
-    let at = *at.get_or_insert_with(|| all.push(vec![]));
-    &mut all[at]
-}
-
-fn pairs(items: &[Id]) -> Step<Vec<(Id, Id)>> {
-    let (pairs, rest) = items.as_chunks::<2>();
-    if rest.is_empty() {
-        Ok(pairs.iter().map(|p| (p[0], p[1])).collect())
-    } else {
-        Err("expected keys and values, found an odd number".into())
-    }
-}
-
-/// A Python 2 string literal.
+/// The bytes of a string literal of Python 2.
 fn unquote(line: &str) -> Step<Vec<u8>> {
     let inner = ['\'', '"'].iter().find_map(|&q| line.strip_prefix(q)?.strip_suffix(q));
     let inner = inner.ok_or("expected a text in quotes, found none")?.as_bytes();
@@ -375,7 +364,7 @@ fn unquote(line: &str) -> Step<Vec<u8>> {
                     .and_then(|h| std::str::from_utf8(h).ok())
                     .and_then(|h| u8::from_str_radix(h, 16).ok());
                 rest = rest.get(2..).unwrap_or(&[]);
-                hex.ok_or("expected two digits behind \\x, found others")?
+                hex.ok_or("expected two digits after \\x, found others")?
             }
             other => {
                 return Err(format!(
