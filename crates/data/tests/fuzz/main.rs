@@ -49,8 +49,9 @@ fn limit(reader: &str) -> (usize, usize) {
     match reader {
         // A tensor for every column and graph, a relation for every predicate.
         "dgl csv" | "tu" => (40 << 20, 64),
-        "planetoid" | "torch" | "torch before 1.6" => (8 << 20, 32),
-        "rows" | "topology" | "topology mapped" | "graph" | "mapped" => (8 << 20, 24),
+        "planetoid" => (8 << 20, 16),
+        "torch" | "torch before 1.6" | "rows" | "topology" | "topology mapped" | "graph"
+        | "mapped" => (8 << 20, 4),
         "rdf triples" | "rdf lenient" | "rdf turtle" | "rdf turtle lenient" | "entities" => {
             (64 << 20, 192)
         }
