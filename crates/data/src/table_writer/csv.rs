@@ -5,24 +5,24 @@ use std::ops::Range;
 
 use burn_gnn_files::DataError;
 
-use super::{Cells, Numbers, Table, joined, names_of};
+use super::{Cells, Numbers, Table, TableColumn, joined};
 use crate::files::write_atomic;
 
-/// Rows that are formatted at a time.
+/// Rows per copy to the host.
 const PART: usize = 4096;
 
 pub(super) fn write(table: &Table<'_>) -> Result<(), DataError> {
     let mut failed = None;
     let written = write_atomic(table.path, |file| {
         let mut out = ::csv::Writer::from_writer(io::BufWriter::with_capacity(1 << 18, file));
-        out.write_record(table.columns.iter().flat_map(names_of)).map_err(io::Error::other)?;
+        out.write_record(table.names()).map_err(io::Error::other)?;
         for from in (0..table.rows).step_by(PART) {
             let rows = from..table.rows.min(from + PART);
             write_rows(table, rows, &mut out, &mut failed)?;
         }
         out.flush()
     });
-    // What is wrong with a column says more than that the file could not be written.
+    // The error of a column says more than the I/O error that it was converted to.
     match failed {
         Some(e) => Err(e),
         None => written,
@@ -35,8 +35,8 @@ fn write_rows<W: Write>(
     out: &mut ::csv::Writer<W>,
     failed: &mut Option<DataError>,
 ) -> io::Result<()> {
-    let numbers = |(name, cells): &(String, Cells<'_>)| match cells {
-        Cells::Column(c) => table.numbers(name, c, rows.clone()).map(Some),
+    let numbers = |column: &TableColumn<'_>| match column.cells {
+        Cells::Column(c) => table.numbers(&column.key, c, rows.clone()).map(Some),
         _ => Ok(None),
     };
     let numbers = match table.columns.iter().map(numbers).collect::<Result<Vec<_>, _>>() {
@@ -49,14 +49,14 @@ fn write_rows<W: Write>(
     let mut record = ::csv::StringRecord::new();
     for row in rows.clone() {
         record.clear();
-        for ((_, cells), numbers) in table.columns.iter().zip(&numbers) {
+        for (TableColumn { cells, .. }, numbers) in table.columns.iter().zip(&numbers) {
             let entries =
                 (row - rows.start) * cells.width()..(row - rows.start + 1) * cells.width();
             match (cells, numbers) {
                 (_, Some(Numbers::F32(v))) => push(&mut record, &v[entries]),
                 (_, Some(Numbers::F64(v))) => push(&mut record, &v[entries]),
                 (_, Some(Numbers::I64(v))) => push(&mut record, &v[entries]),
-                // As numbers, which every reader of tables takes.
+                // Written as numbers, which every reader of tables accepts.
                 (_, Some(Numbers::Bool(v))) => {
                     v[entries].iter().for_each(|&x| record.push_field(if x { "1" } else { "0" }))
                 }

@@ -15,21 +15,23 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::{Column, EdgeKey, FileId, Frame, Graph, NodeIds, NodeKey, Ragged, Texts};
 
 use crate::files::format_error;
+use crate::tables::{TEXT_KEYS, text_attr};
 
 /// Writes the nodes of a type as a table, one row per node: their ids, then the columns, texts and lists of their
-/// frame. Returns the names of the columns behind the ids.
+/// frame. Returns the names of the columns after the ids.
 ///
-/// The ending of `path` says the format: `.csv` (comma, header, quotes as in RFC 4180), `.parquet` (feature `parquet`),
-/// or none for a folder of `.npy` arrays, one per column.
+/// The extension of `path` determines the format: `.csv` (comma, header, quotes as in RFC 4180), `.parquet` (feature
+/// `parquet`), or none for a folder of `.npy` arrays, one per column.
 ///
-/// * `id` is the id that the node has in the files it came from ([`Frame::ids`]), or its number.
-/// * A column `[rows]` keeps its name; `x` of shape `[rows, 3]` becomes `x_0`, `x_1`, `x_2` (in `.npy` files it stays
-///   one array).
-/// * A list becomes the text of its numbers joined by `,` (in `.npy` files two arrays, `<name>.indptr` and
-///   `<name>.values`).
+/// * `id` is the id of the node in the files that it was read from ([`Frame::ids`]), or its number.
+/// * A column `[rows]` keeps its name. A column `x` of shape `[rows, 3]` becomes `x_0`, `x_1`, `x_2` or, if it has
+///   [names](Column::names), columns of these names, unless another column has one of them. In `.npy` files it remains
+///   one array.
+/// * Texts that [`Builder`](crate::Builder) read from a table with a header get the name of their column.
+/// * A list becomes a text, its numbers joined by `,` (in `.npy` files two arrays, `<name>.indptr` and `<name>.values`).
 ///
-/// What is written is read again by [`read_nodes`](crate::read_nodes) and [`Builder`](crate::Builder) with
-/// [`Decoder::csv`](crate::Decoder::csv); pandas, Polars and DuckDB read it too.
+/// [`read_nodes`](crate::read_nodes) and [`Builder`](crate::Builder) with [`Decoder::csv`](crate::Decoder::csv) read
+/// these tables, and so do pandas, Polars and DuckDB.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -47,12 +49,12 @@ use crate::files::format_error;
 /// ```
 ///
 /// # Errors
-/// Unknown type; [`DataError::Format`] for another ending, two columns of one name, a text id that is empty, whole numbers
-/// beyond `i64`, quantized numbers; [`DataError::Feature`] for Parquet without the feature; [`DataError::Io`]. A file appears whole
-/// or not at all.
+/// Unknown type; [`DataError::Format`] for another extension, two columns of one name, an empty text as id, whole numbers
+/// beyond `i64`, quantized numbers; [`DataError::Feature`] for Parquet without the feature; [`DataError::Io`]. A file is
+/// written completely or not at all.
 ///
 /// # Cost
-/// One pass; some thousand rows at a time are copied to the host.
+/// One pass, which copies some thousand rows at a time to the host.
 pub fn write_node_table(
     path: impl AsRef<Path>,
     g: &Graph,
@@ -63,8 +65,8 @@ pub fn write_node_table(
     Table::new(path.as_ref(), vec![("id", ids)], frame)?.write()
 }
 
-/// Writes the edges of a type as a table, one row per edge: `src_id`, `dst_id`, the ids of both endpoints, then the
-/// columns of their frame. All else is as in [`write_node_table`].
+/// Writes the edges of a type as a table, one row per edge: `src_id` and `dst_id`, the ids of both endpoints, then the
+/// columns of their frame. Formats and columns are as in [`write_node_table`].
 ///
 /// ```
 /// use burn_gnn_data::write_edge_table;
@@ -95,7 +97,7 @@ pub fn write_edge_table(
     Table::new(path.as_ref(), ids, &g.edge_frames()[t])?.write()
 }
 
-/// Ids of rows in files: of the nodes themselves, or of those that edges name.
+/// The ids of a column: those of the nodes, or of endpoints of edges.
 #[derive(Clone, Copy)]
 struct FileIds<'a> {
     nodes: Option<&'a [u32]>,
@@ -108,7 +110,7 @@ impl<'a> FileIds<'a> {
         let node = self.nodes.map_or(row, |nodes| nodes[row] as usize);
         self.ids.and_then(|ids| ids.id(node as u32)).unwrap_or(FileId::Int(node as i64))
     }
-    /// Of ids that are no texts.
+    /// An id of a column of numbers.
     fn number(&self, row: usize) -> i64 {
         match self.get(row) {
             FileId::Int(id) => id,
@@ -120,7 +122,7 @@ impl<'a> FileIds<'a> {
     }
 }
 
-/// What a column of a table is made of.
+/// The values of a column of the frame.
 #[derive(Clone, Copy)]
 enum Cells<'a> {
     Ids(FileIds<'a>),
@@ -130,7 +132,7 @@ enum Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Columns of the file that it takes.
+    /// Number of columns in the file.
     fn width(&self) -> usize {
         match self {
             Self::Column(c) => c.shape().as_slice()[1..].iter().product(),
@@ -142,12 +144,21 @@ impl Cells<'_> {
 struct Table<'a> {
     path: &'a Path,
     rows: usize,
-    /// How many of the columns are ids.
+    /// Number of id columns, which come first.
     ids: usize,
-    columns: Vec<(String, Cells<'a>)>,
+    columns: Vec<TableColumn<'a>>,
 }
 
-/// The numbers of some rows of a column, row after row.
+/// A column, text or list of the frame.
+struct TableColumn<'a> {
+    /// Its name in the frame.
+    key: String,
+    /// Names of its columns in the file.
+    names: Vec<String>,
+    cells: Cells<'a>,
+}
+
+/// The numbers of some rows of a column, in row-major order.
 enum Numbers {
     F32(Vec<f32>),
     F64(Vec<f64>),
@@ -162,30 +173,25 @@ impl<'a> Table<'a> {
         frame: &'a Frame,
     ) -> Result<Self, DataError> {
         let count = ids.len();
-        let ids = ids.into_iter().map(|(name, ids)| (name.to_owned(), Cells::Ids(ids)));
-        let own = frame.columns().map(|(name, c)| (name.to_owned(), Cells::Column(c)));
-        let texts = frame.texts().map(|(name, t)| (name.to_owned(), Cells::Texts(t)));
-        let lists = frame.lists().map(|(name, l)| (name.to_owned(), Cells::List(l)));
-        let table = Self {
-            path,
-            rows: frame.len(),
-            ids: count,
-            columns: ids.chain(own).chain(texts).chain(lists).collect(),
-        };
-        for (name, cells) in &table.columns[..count] {
-            let Cells::Ids(ids) = cells else { continue };
+        for (name, ids) in &ids {
             if let Some(row) = (0..ids.count).find(|&row| ids.get(row) == FileId::Text("")) {
                 return Err(format_error(
                     path,
                     format!(
-                        "`{name}` of row {row}: expected an id that readers take, found an empty text; give the node another id"
+                        "`{name}` of row {row}: expected an id that is not empty, found an empty text; give the node another id"
                     ),
                 ));
             }
         }
+        let ids = ids.into_iter().map(|(name, ids)| (name, Cells::Ids(ids)));
+        let columns = frame.columns().map(|(name, c)| (name, Cells::Column(c)));
+        let texts = frame.texts().map(|(name, t)| (name, Cells::Texts(t)));
+        let lists = frame.lists().map(|(name, l)| (name, Cells::List(l)));
+        let all: Vec<_> = ids.chain(columns).chain(texts).chain(lists).collect();
+        // Plain names first: names from the header of a table are used where no column has them.
         let mut seen = BTreeSet::new();
-        for name in table.columns.iter().flat_map(names_of) {
-            if let Some(name) = seen.replace(name) {
+        for (key, cells) in &all {
+            if let Some(name) = numbered(key, cells).into_iter().find(|n| !seen.insert(n.clone())) {
                 return Err(format_error(
                     path,
                     format!(
@@ -194,7 +200,31 @@ impl<'a> Table<'a> {
                 ));
             }
         }
-        Ok(table)
+        let text_names = frame.column(TEXT_KEYS).ok().and_then(Column::names).unwrap_or_default();
+        let columns = all.into_iter().map(|(key, cells)| {
+            let own = match cells {
+                Cells::Column(c) if c.shape().num_dims() > 1 && key != TEXT_KEYS => {
+                    c.names().unwrap_or_default()
+                }
+                Cells::Texts(_) => {
+                    let place = (0..text_names.len()).find(|&i| text_attr(i) == key);
+                    place.map_or(&[][..], |i| &text_names[i..=i])
+                }
+                _ => &[],
+            };
+            let fresh = own.iter().collect::<BTreeSet<_>>().len() == own.len()
+                && own.iter().all(|name| !seen.contains(name));
+            let names = if own.is_empty() || !fresh { numbered(key, &cells) } else { own.to_vec() };
+            seen.extend(names.iter().cloned());
+            TableColumn { key: key.to_owned(), names, cells }
+        });
+        let columns = columns.collect();
+        Ok(Self { path, rows: frame.len(), ids: count, columns })
+    }
+
+    /// Names of all columns in the file.
+    fn names(&self) -> impl Iterator<Item = &String> {
+        self.columns.iter().flat_map(|c| &c.names)
     }
 
     fn write(&self) -> Result<Vec<String>, DataError> {
@@ -212,15 +242,15 @@ impl<'a> Table<'a> {
             None => npy::write(self)?,
             Some(other) => {
                 let why = format!(
-                    "expected an ending `.csv` or `.parquet`, or none for a folder of `.npy` arrays, found `.{other}`"
+                    "expected an extension `.csv` or `.parquet`, or none for a folder of `.npy` arrays, found `.{other}`"
                 );
                 return Err(format_error(self.path, why));
             }
         }
-        Ok(self.columns[self.ids..].iter().flat_map(names_of).collect())
+        Ok(self.names().skip(self.ids).cloned().collect())
     }
 
-    /// The numbers of `rows` of a column.
+    /// Copies the numbers of `rows` of a column to the host.
     fn numbers(
         &self,
         name: &str,
@@ -258,18 +288,17 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Names of the columns of the file that a column takes.
-fn names_of(column: &(String, Cells<'_>)) -> Vec<String> {
-    let (name, cells) = column;
+/// The names of the columns in the file, numbered where a column of the frame becomes several.
+fn numbered(name: &str, cells: &Cells<'_>) -> Vec<String> {
     match cells {
         Cells::Column(c) if c.shape().num_dims() > 1 => {
             (0..cells.width()).map(|j| format!("{name}_{j}")).collect()
         }
-        _ => vec![name.clone()],
+        _ => vec![name.to_owned()],
     }
 }
 
-/// A list as a text.
+/// Formats a list as a text.
 fn joined(list: &[i64]) -> String {
     list.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
 }

@@ -3,7 +3,7 @@
 use burn_gnn_files::DataError;
 use burn_gnn_graph::FileId;
 
-use super::{Cells, FileIds, Table};
+use super::{Cells, FileIds, Table, TableColumn};
 use crate::arrays::npy::{write_npy, write_npy_numbers, write_npy_texts};
 use crate::files::{create_dirs, format_error, io_error};
 
@@ -11,15 +11,16 @@ pub(super) fn write(table: &Table<'_>) -> Result<(), DataError> {
     let unsafe_name = |name: &str| {
         name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0', ':'])
     };
-    if let Some((name, _)) = table.columns.iter().find(|c| unsafe_name(&c.0)) {
+    if let Some(column) = table.columns.iter().find(|c| unsafe_name(&c.key)) {
         let why = format!(
-            "expected names that files can have, without `/`, `\\`, `:` and a leading dot, found {name:?}; rename the column"
+            "expected names of files, without `/`, `\\`, `:` and a leading dot, found {:?}; rename the column",
+            column.key
         );
         return Err(format_error(table.path, why));
     }
     create_dirs(table.path).map_err(|e| io_error(table.path, e))?;
-    for (name, cells) in &table.columns {
-        let path = |suffix: &str| table.path.join(format!("{name}{suffix}.npy"));
+    for TableColumn { key, cells, .. } in &table.columns {
+        let path = |suffix: &str| table.path.join(format!("{key}{suffix}.npy"));
         match cells {
             Cells::Ids(ids) => write_ids(&path(""), ids)?,
             Cells::Column(column) => write_npy(path(""), *column)?,

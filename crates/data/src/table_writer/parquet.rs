@@ -15,18 +15,18 @@ use ::parquet::schema::types::Type;
 use burn::tensor::DType;
 use burn_gnn_files::{AtomicFile, DataError};
 
-use super::{Cells, Numbers, Table, joined, names_of};
+use super::{Cells, Numbers, Table, TableColumn, joined};
 use crate::files::io_error;
 
-/// Rows of a group.
+/// Rows per group.
 const GROUP: usize = 1 << 16;
 
 pub(super) fn write(table: &Table<'_>) -> Result<(), DataError> {
     let failed = |e: ParquetError| io_error(table.path, io::Error::other(e));
     let mut file = AtomicFile::create(table.path).map_err(|e| io_error(table.path, e))?;
     let fields = table.columns.iter().flat_map(|column| {
-        let kind = kind(&column.1);
-        names_of(column).into_iter().map(move |name| field(&name, kind).map(Arc::new))
+        let kind = kind(&column.cells);
+        column.names.iter().map(move |name| field(name, kind).map(Arc::new))
     });
     let fields = fields.collect::<Result<Vec<_>, _>>().map_err(failed)?;
     let schema = Type::group_type_builder("schema").with_fields(fields).build().map_err(failed)?;
@@ -35,11 +35,11 @@ pub(super) fn write(table: &Table<'_>) -> Result<(), DataError> {
         .map_err(failed)?;
     for from in (0..table.rows).step_by(GROUP) {
         let mut group = writer.next_row_group().map_err(failed)?;
-        for (name, cells) in &table.columns {
+        for TableColumn { key, cells, .. } in &table.columns {
             let rows = from..table.rows.min(from + GROUP);
             match cells {
                 Cells::Column(c) => {
-                    write_numbers(&mut group, &table.numbers(name, c, rows)?, cells.width())
+                    write_numbers(&mut group, &table.numbers(key, c, rows)?, cells.width())
                         .map_err(failed)?
                 }
                 _ => write_cells(&mut group, cells, rows).map_err(failed)?,
@@ -51,7 +51,7 @@ pub(super) fn write(table: &Table<'_>) -> Result<(), DataError> {
     file.commit().map_err(|e| io_error(table.path, e))
 }
 
-/// The type of a column in the file.
+/// The physical type of a column.
 fn kind(cells: &Cells<'_>) -> PhysicalType {
     match cells {
         Cells::Ids(ids) if ids.is_text() => PhysicalType::BYTE_ARRAY,
@@ -87,7 +87,7 @@ fn write_column<T: DataType>(
     column.close()
 }
 
-/// Column by column of rows of `width` numbers.
+/// Writes rows of `width` numbers as columns.
 fn write_numbers(
     group: &mut Group<'_, '_>,
     numbers: &Numbers,

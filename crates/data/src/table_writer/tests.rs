@@ -174,7 +174,7 @@ fn refusals() {
     let text = |g: &Graph, name: &str| {
         write_node_table(dir.path().join(name), g, "person").unwrap_err().to_string()
     };
-    assert!(text(&g, "a.xlsx").contains("expected an ending `.csv` or `.parquet`"));
+    assert!(text(&g, "a.xlsx").contains("expected an extension `.csv` or `.parquet`"));
     assert!(matches!(
         write_node_table(dir.path().join("a.csv"), &g, "cat"),
         Err(DataError::Graph(_))
@@ -192,4 +192,37 @@ fn refusals() {
         0,
         "nothing is left of what was refused"
     );
+}
+
+/// Attributes keep the names of the header, unless another column has one of them.
+#[test]
+fn attributes_keep_their_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("items.csv");
+    let text = "id,price,stock,title,tags,large,place\n7,0.5,3,a,\"x,y\",1e300,\"1,2\"\n";
+    std::fs::write(&path, text).unwrap();
+    let types = [
+        AttrType::Float,
+        AttrType::Int,
+        AttrType::Text,
+        AttrType::multi_string(5),
+        AttrType::Double,
+        AttrType::vector(2),
+    ];
+    let names = ["price", "stock", "title", "tags", "large", "place"];
+    let items = Decoder::new().with_attributes(types).csv(Csv::new(names));
+    let mut g = Builder::new().node(&path, "item", items).build(&Device::flex()).unwrap();
+    assert_eq!(g.nodes("item").unwrap().list("tags").unwrap().row(0).len(), 2);
+    for file in ["out.csv", "out.parquet"] {
+        let written = write_node_table(dir.path().join(file), &g, "item").unwrap();
+        let expected =
+            ["large", "price", "place[0]", "place[1]", "stock", "text_keys_0", "title", "tags"];
+        assert_eq!(written, expected, "{file}");
+    }
+    let price = Tensor::<1>::from_data([2.0], &Device::flex());
+    g.nodes_mut("item").unwrap().insert("price", price).unwrap();
+    let written = write_node_table(dir.path().join("both.csv"), &g, "item").unwrap();
+    let floats = ["float_attrs_0", "float_attrs_1", "float_attrs_2"];
+    assert_eq!(written[1..4], floats);
+    assert_eq!(written[5], "price");
 }

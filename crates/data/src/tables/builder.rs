@@ -33,7 +33,8 @@ pub const DOUBLE_ATTRS: &str = "double_attrs";
 pub const INT_ATTRS: &str = "int_attrs";
 /// Column of the keys of texts without buckets, `[rows, texts]` i64: Fingerprint64 modulo `2^63 - 1`.
 pub const TEXT_KEYS: &str = "text_keys";
-/// Name of the lists of the `i`-th multi-valued attribute: buckets, or keys where there are no buckets.
+/// Name of the lists of the `i`-th multi-valued attribute, buckets or keys, in a table without a header. In a table with
+/// one it is the name of the column ([`Decoder::list_names`]).
 pub fn list_attr(i: usize) -> String {
     format!("list_attr_{i}")
 }
@@ -291,8 +292,6 @@ fn insert(
             .enumerate()
             .try_for_each(|(i, texts)| frame.insert_text(&text_attr(i), texts))?;
     }
-    Ok(lists
-        .into_iter()
-        .enumerate()
-        .try_for_each(|(i, list)| frame.insert_list(&list_attr(i), list))?)
+    let names = decoder.list_names();
+    Ok(lists.into_iter().zip(names).try_for_each(|(list, name)| frame.insert_list(&name, list))?)
 }

@@ -242,6 +242,20 @@ impl Decoder {
         let slots = self.attr_types.iter().map(slot).collect();
         (slots, next)
     }
+    /// Names of the lists of the multi-valued attributes ([`Frame::list`](burn_gnn_graph::Frame::list)), in their order:
+    /// the names of their columns in a CSV or Parquet table, otherwise [`list_attr`](super::list_attr). So is the second
+    /// list of a column that is read twice.
+    pub fn list_names(&self) -> Vec<String> {
+        let names = self.csv.as_ref().map_or(&[][..], |csv| &csv.attributes);
+        let mut lists: Vec<String> = vec![];
+        for (i, slot) in self.slots().into_iter().enumerate() {
+            if let Slot::List(j) = slot {
+                let own = names.get(i).filter(|name| !lists.contains(name));
+                lists.push(own.cloned().unwrap_or_else(|| format!("list_attr_{j}")));
+            }
+        }
+        lists
+    }
     /// The bucket of a text of attribute `i`, a text with buckets.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use burn::tensor::{Element, Tensor};
 use burn_gnn_data::{
     DOUBLE_ATTRS, Decoder, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, Slot,
-    TEXT_KEYS, list_attr,
+    TEXT_KEYS,
 };
 use burn_gnn_graph::{Frame, GraphError, Relation};
 
@@ -43,6 +43,8 @@ pub(crate) struct HostColumns<'a> {
     ints: HashMap<&'static str, Vec<i64>>,
     /// Columns of floats, whole numbers, texts and doubles of the decoder.
     widths: [usize; 4],
+    /// Names of the lists.
+    lists: Vec<String>,
 }
 
 impl<'a> HostColumns<'a> {
@@ -59,7 +61,8 @@ impl<'a> HostColumns<'a> {
             }
             .into());
         }
-        Ok(Self { frame, ids, ints: HashMap::new(), widths: decoder.widths() })
+        let lists = decoder.list_names();
+        Ok(Self { frame, ids, ints: HashMap::new(), widths: decoder.widths(), lists })
     }
     pub(crate) fn rows(&self) -> usize {
         self.ids.map_or(self.frame.len(), <[u32]>::len)
@@ -119,7 +122,7 @@ impl<'a> HostColumns<'a> {
             Slot::Int(j) => self.ints(INT_ATTRS, j).map(one_each),
             Slot::Text(j) => self.ints(TEXT_KEYS, j).map(one_each),
             Slot::List(j) => {
-                let list = self.frame.list(&list_attr(j))?;
+                let list = self.frame.list(&self.lists[j])?;
                 let (mut values, mut nodes) = (vec![], vec![]);
                 for i in 0..self.ids.map_or(list.len(), <[u32]>::len) {
                     let row = list.row(self.ids.map_or(i, |ids| ids[i] as usize));
