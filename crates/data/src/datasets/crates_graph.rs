@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::dataset::Dataset;
 use crate::layouts::tables_layout;
-use crate::tables::Source;
+use crate::tables::text::source::Source;
 
 macro_rules! tables {
     ($($name:literal),* $(,)?) => {

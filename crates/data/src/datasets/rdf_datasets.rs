@@ -9,7 +9,7 @@ use burn_gnn_graph::NodeIds;
 use crate::dataset::{Dataset, Split, check_split};
 use crate::files::{open, table_error};
 use crate::formats::rdf::{RDF_NODE, RdfOptions, read_rdf};
-use crate::tables::{CsvFile, joined};
+use crate::tables::text::csv_records::{CsvFile, joined};
 
 /// Reads `<name>_stripped.nt.gz`, `completeDataset.tsv`, `trainingSet.tsv` and `testSet.tsv`.
 ///

@@ -6,7 +6,7 @@ use burn_gnn_graph::{FileId, Graph, Ids, NodeIds, Texts};
 
 use crate::columns::data_column::NamedColumns;
 use crate::files::within_limit;
-use crate::tables::WEIGHT;
+use crate::tables::schema::column_names::WEIGHT;
 
 /// Ids of nodes or endpoints, all numbers or all texts.
 #[derive(Clone, Debug, Default)]

@@ -15,8 +15,9 @@ use quick_xml::events::{BytesStart, Event};
 use crate::columns::data_column::{Cell, NamedColumns};
 use crate::files::{CountingReader, cut, format_error, text_error};
 use crate::formats::attributed_graph::{AttributedGraph, IdColumn, Undirected};
-use crate::tables::text_format::{Format, explained};
-use crate::tables::{parse_i64, text_of};
+use crate::tables::text::decompress::text_of;
+use crate::tables::text::format::{Format, explained};
+use crate::tables::text::parse_number::parse_i64;
 
 /// Reads a graph in GraphML (feature `graphml`), plain, gzip or zstd, as a homogeneous graph.
 ///
@@ -425,7 +426,7 @@ fn cell(key: &Key, text: &str) -> Result<Cell, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::WEIGHT;
+    use crate::tables::schema::column_names::WEIGHT;
 
     fn load(text: &str) -> Result<Graph, DataError> {
         let dir = tempfile::tempdir().unwrap();

@@ -10,8 +10,10 @@ use rayon::prelude::*;
 use crate::columns::host_column::{column_of, f32_column, unsupported};
 use crate::columns::narrow::{RoundedCount, rounded};
 use crate::files::{Cut, Expected, LIMIT, cut, format_error, table_error};
-use crate::tables::text_format::{Format, explained};
-use crate::tables::{Blocks, WEIGHT, leading_f32, lines, parse_f32, parse_f64, parse_i64};
+use crate::tables::schema::column_names::WEIGHT;
+use crate::tables::text::blocks::{Blocks, lines};
+use crate::tables::text::format::{Format, explained};
+use crate::tables::text::parse_number::{leading_f32, parse_f32, parse_f64, parse_i64};
 
 /// The first words of a file.
 const BANNER: &str = "`%%MatrixMarket matrix coordinate`";

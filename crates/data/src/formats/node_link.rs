@@ -12,8 +12,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use crate::columns::data_column::{Cell, NamedColumns};
 use crate::files::{format_error, read_error};
 use crate::formats::attributed_graph::{AttributedGraph, IdColumn, Undirected};
-use crate::tables::text_format::{Format, explained};
-use crate::tables::text_of;
+use crate::tables::text::decompress::text_of;
+use crate::tables::text::format::{Format, explained};
 
 /// Reads a graph in node-link form (`networkx.node_link_data`, D3), plain, gzip or zstd:
 ///
@@ -231,7 +231,7 @@ impl<'de> Visitor<'de> for Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::WEIGHT;
+    use crate::tables::schema::column_names::WEIGHT;
 
     fn load(text: &str) -> Result<Graph, DataError> {
         let dir = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ use crate::dataset::Features;
 use crate::dataset::sparse::{coo, csr};
 use crate::files::decompression_limit::{MAX_EXPANSION, expansion_limit};
 use crate::files::{cut, format_error, node_count, open, open_zip, zip_error};
-use crate::tables::WEIGHT;
+use crate::tables::schema::column_names::WEIGHT;
 
 /// The arrays of an `.npz` file, as `numpy.savez` and `numpy.savez_compressed` write them. Opening reads the list of
 /// names.

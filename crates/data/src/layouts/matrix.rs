@@ -7,8 +7,10 @@ use burn_gnn_files::DataError;
 
 use crate::columns::narrow::NotF32;
 use crate::files::{Cut, Expected, format_error, table_error, text_error};
-use crate::tables::text_format::explained;
-use crate::tables::{Blocks, lines, parse_blocks, parse_f32, parse_f64, parse_i64, text_of};
+use crate::tables::text::blocks::{Blocks, lines, parse_blocks};
+use crate::tables::text::decompress::text_of;
+use crate::tables::text::format::explained;
+use crate::tables::text::parse_number::{parse_f32, parse_f64, parse_i64};
 
 /// Rows of numbers, one after the other.
 pub(crate) struct Matrix<T> {

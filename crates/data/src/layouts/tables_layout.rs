@@ -13,7 +13,10 @@ use crate::files::{
     FormatVersion, format_error, inside, read_json, referenced, same_count, table_error,
     unknown_ntype, without_remedy,
 };
-use crate::tables::{AttrType, Decoder, NodeTable, Source, read_edges, read_nodes, resolve};
+use crate::tables::schema::attr_type::AttrType;
+use crate::tables::schema::decoder::Decoder;
+use crate::tables::table::{NodeTable, read_edges, read_nodes, resolve};
+use crate::tables::text::source::Source;
 
 /// Name of the description.
 pub(crate) const TABLES: &str = "tables.json";

@@ -7,7 +7,9 @@ use burn_gnn_graph::NodeIds;
 
 use crate::dataset::Split;
 use crate::files::without_remedy;
-use crate::tables::{Decoder, Source, read_nodes, resolve};
+use crate::tables::schema::decoder::Decoder;
+use crate::tables::table::{read_nodes, resolve};
+use crate::tables::text::source::Source;
 
 /// A number of nodes or edges, as a count or as a ratio of all of them. Arguments of type `impl Into<Share>` take an
 /// integer (`3`) as a count and a float (`0.1`) as a ratio.

@@ -15,7 +15,7 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::{Column, EdgeKey, FileId, Frame, Graph, NodeIds, NodeKey, Ragged, Texts};
 
 use crate::files::format_error;
-use crate::tables::{TEXT_KEYS, text_attr};
+use crate::tables::schema::column_names::{TEXT_KEYS, text_attr};
 
 /// Writes the nodes of a type as a table, one row per node: their ids, then the columns, texts and lists of their
 /// frame. Returns the names of the columns after the ids.

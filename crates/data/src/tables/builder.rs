@@ -6,44 +6,21 @@ use burn::tensor::{Device, TensorData};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{Column, EdgeType, Frame, Graph, Ids, NodeIds};
 
-use super::attr_type::AttrType;
-use super::attributes::Attributes;
-use super::columns::TableColumns;
-use super::decoder::{Decoder, Slot};
-use super::options::{ReadOptions, UnknownNodes};
 use super::read::join_problems;
-use super::source::Source;
+use super::rows::attributes::Attributes;
+use super::rows::columns::TableColumns;
+use super::schema::attr_type::AttrType;
+use super::schema::column_names::{
+    DOUBLE_ATTRS, FLOAT_ATTRS, INT_ATTRS, LABEL, LABEL_TEXT, TEXT_KEYS, TIMESTAMP, WEIGHT,
+    text_attr,
+};
+use super::schema::decoder::{Decoder, Slot};
+use super::schema::hash;
+use super::schema::read_options::{ReadOptions, UnknownNodes};
 use super::table::{NodeTable, read_edges_with, read_nodes_with, resolve};
+use super::text::source::Source;
 use crate::columns::host_column::{column_of, f32_column, i64_column, unsupported};
 use crate::files::{duplicate, unknown_ntype};
-
-/// Column of weights, `[rows]` f32.
-pub const WEIGHT: &str = "weight";
-/// Column of labels, `[rows]` i64.
-pub const LABEL: &str = "label";
-/// Name of the labels' texts, where labels are texts ([`Decoder::text_labels`], [`Frame::text`]).
-pub const LABEL_TEXT: &str = "label_text";
-/// Column of timestamps, `[rows]` i64.
-pub const TIMESTAMP: &str = "timestamp";
-/// Column of the float attributes, `[rows, floats]` f32, in the order of the attributes.
-pub const FLOAT_ATTRS: &str = "float_attrs";
-/// Column of the attributes of type [`AttrType::Double`], `[rows, doubles]` f64, in the order of the attributes.
-pub const DOUBLE_ATTRS: &str = "double_attrs";
-/// Column of the whole numbers and buckets, `[rows, ints]` i64, in the order of the attributes.
-pub const INT_ATTRS: &str = "int_attrs";
-/// Column of the keys of texts without buckets, `[rows, texts]` i64: Fingerprint64 modulo `2^63 - 1`.
-pub const TEXT_KEYS: &str = "text_keys";
-/// Name of the lists of the `i`-th multi-valued attribute, buckets or keys, in a table without a header. In a table with
-/// one it is the name of the column ([`Decoder::list_names`]).
-pub fn list_attr(i: usize) -> String {
-    format!("list_attr_{i}")
-}
-
-/// Name of the texts of the `i`-th attribute of kind text without buckets, as they stand in the table
-/// ([`Frame::text`]).
-pub fn text_attr(i: usize) -> String {
-    format!("text_attr_{i}")
-}
 
 /// Reads node tables and edge tables into one [`Graph`].
 ///
@@ -130,7 +107,7 @@ impl Builder {
     /// Reads everything; columns go to `device`.
     ///
     /// # Errors
-    /// As [`read_nodes`](super::read_nodes) and [`read_edges`](super::read_edges); [`DataError::Table`] (several as
+    /// As [`read_nodes`](crate::read_nodes) and [`read_edges`](crate::read_edges); [`DataError::Table`] (several as
     /// [`DataError::Problems`]) for an edge that names a node which its table does not have,
     /// [`GraphError::UnknownNodeType`](burn_gnn_graph::GraphError::UnknownNodeType) for an edge type between types
     /// without a table, both unless nodes are to be added ([`UnknownNodes::Add`]); a type given twice, bad names.
@@ -285,7 +262,7 @@ fn insert(
     }
     if texts > 0 {
         let keys: Vec<i64> =
-            (0..n).flat_map(|r| t.iter().map(move |t| super::hash::key(t.get(r)))).collect();
+            (0..n).flat_map(|r| t.iter().map(move |t| hash::key(t.get(r)))).collect();
         let column = i64_column(keys, [n, texts], device);
         frame.insert_column(TEXT_KEYS, named(column, |s| matches!(s, Slot::Text(_)))?)?;
         t.into_iter()

@@ -4,7 +4,9 @@ use burn::tensor::{FloatDType, Tensor};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Frame;
 
-use super::{AttrType, DOUBLE_ATTRS, Decoder, FLOAT_ATTRS, INT_ATTRS, Slot};
+use super::schema::attr_type::AttrType;
+use super::schema::column_names::{DOUBLE_ATTRS, FLOAT_ATTRS, INT_ATTRS};
+use super::schema::decoder::{Decoder, Slot};
 use crate::columns::narrow::{self, NotF32};
 use crate::files::decoder_error;
 

@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use burn_gnn_files::DataError;
 use rayon::prelude::*;
 
-use super::blocks::{Blocks, is_parquet, lines_before, parse_blocks};
-use super::columns::Columns;
-use super::csv::{Csv, csv_line, read_csv};
-use super::decoder::Decoder;
-use super::header::Header;
-use super::options::ReadOptions;
-use super::source::{Piece, Source, no_files};
-use super::text_format::{Format, explained};
+use super::rows::columns::Columns;
+use super::rows::csv::{csv_line, read_csv};
+use super::rows::header::Header;
+use super::schema::csv_options::Csv;
+use super::schema::decoder::Decoder;
+use super::schema::read_options::ReadOptions;
+use super::text::blocks::{Blocks, lines_before, parse_blocks};
+use super::text::decompress::is_parquet;
+use super::text::format::{Format, explained};
+use super::text::source::{Piece, Source, no_files};
 use crate::files::{Expected, Progress, decoder_error, reading, table_error, within_limit};
 
 /// Where each row came from.
@@ -186,7 +188,7 @@ fn read_file(
 ) -> Result<(Header, Vec<Columns>), DataError> {
     if piece.built_in.is_none() && is_parquet(&piece.path)? {
         #[cfg(feature = "parquet")]
-        return super::parquet::read_parquet(piece, ids, decoder, options, bar);
+        return super::rows::parquet::read_parquet(piece, ids, decoder, options, bar);
         #[cfg(not(feature = "parquet"))]
         return Err(crate::files::format_error(
             &piece.path,

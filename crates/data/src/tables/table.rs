@@ -3,11 +3,12 @@
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{Ids, NodeIds};
 
-use super::columns::{NUMBER_IDS, TEXT_IDS, TableColumns};
-use super::decoder::Decoder;
-use super::options::{Duplicates, ReadOptions};
 use super::read::{Places, join_problems, read};
-use super::source::Source;
+use super::rows::columns::TableColumns;
+use super::rows::field::{NUMBER_IDS, TEXT_IDS};
+use super::schema::decoder::Decoder;
+use super::schema::read_options::{Duplicates, ReadOptions};
+use super::text::source::Source;
 use crate::files::Expected;
 
 /// A node table.

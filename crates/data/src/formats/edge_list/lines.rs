@@ -6,8 +6,10 @@ use super::{EdgeListFormat, python_dict};
 use crate::columns::data_column::NamedColumns;
 use crate::columns::narrow::rounded;
 use crate::files::{Cut, Expected};
-use crate::tables::text_format::is_graph6;
-use crate::tables::{append_ids, lines, parse_f32, parse_i64};
+use crate::tables::rows::columns::append_ids;
+use crate::tables::text::blocks::lines;
+use crate::tables::text::format::is_graph6;
+use crate::tables::text::parse_number::{parse_f32, parse_i64};
 
 /// Edges of one block.
 pub(super) struct Edges {

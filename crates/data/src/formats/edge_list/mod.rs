@@ -15,8 +15,11 @@ use crate::columns::data_column::NamedColumns;
 use crate::columns::host_column::f32_column;
 use crate::columns::narrow::RoundedCount;
 use crate::files::{Expected, format_error, setting, table_error, within_limit};
-use crate::tables::text_format::{is_metis, reject_others};
-use crate::tables::{Blocks, EdgeTable, TableColumns, WEIGHT, parse_blocks};
+use crate::tables::rows::columns::TableColumns;
+use crate::tables::schema::column_names::WEIGHT;
+use crate::tables::table::EdgeTable;
+use crate::tables::text::blocks::{Blocks, parse_blocks};
+use crate::tables::text::format::{is_metis, reject_others};
 use lines::Edges;
 
 /// What an edge list looks like: `source destination [weight | attributes]` on each line, nothing else. Lines that are empty or

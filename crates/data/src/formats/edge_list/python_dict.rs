@@ -1,7 +1,7 @@
 //! Parses the dictionaries of attributes that NetworkX writes behind an edge, as Python prints them.
 
 use crate::columns::data_column::Cell;
-use crate::tables::parse_i64;
+use crate::tables::text::parse_number::parse_i64;
 
 /// The entries of a dictionary `{'weight': 3, 'color': 'red', 'pos': [1, 2.5]}`; `None` for anything else.
 pub(super) fn parse(text: &str) -> Option<Vec<(String, Cell)>> {

@@ -19,8 +19,9 @@ use crate::files::decompression_limit::expansion_limit;
 use crate::files::{
     CountingReader, Expected, cut, format_error, setting, table_error, text_error, within_limit,
 };
-use crate::tables::text_format::{Format, explained};
-use crate::tables::{Source, text_of};
+use crate::tables::text::decompress::text_of;
+use crate::tables::text::format::{Format, explained};
+use crate::tables::text::source::Source;
 use nesting::Nesting;
 pub use options::{RdfOptions, RdfSyntax};
 

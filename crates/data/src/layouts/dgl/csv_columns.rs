@@ -9,8 +9,10 @@ use hashbrown::HashMap;
 
 use crate::columns::data_column::{Cell, DataColumn, MOST_COLUMNS};
 use crate::files::{Expected, format_error, table_error, within_limit};
-use crate::tables::text_format::explained;
-use crate::tables::{CsvFile, joined, parse_i64, text_of};
+use crate::tables::text::csv_records::{CsvFile, joined};
+use crate::tables::text::decompress::text_of;
+use crate::tables::text::format::explained;
+use crate::tables::text::parse_number::parse_i64;
 
 /// A CSV file with a header: some columns as texts, the others as numbers.
 pub(super) struct CsvColumns {

@@ -13,7 +13,7 @@ use crate::dataset::graph_set::{GraphSet, check_parts};
 use crate::files::{
     MARK, cut, duplicate, format_error, inside, read_bounded, referenced, unknown_ntype,
 };
-use crate::tables::parse_i64;
+use crate::tables::text::parse_number::parse_i64;
 
 const META: &str = "meta.yaml";
 /// The version that DGL knows.

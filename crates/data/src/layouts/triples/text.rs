@@ -8,8 +8,9 @@ use hashbrown::HashSet;
 use super::{KnowledgeGraph, Triple};
 use crate::columns::interner::Interner;
 use crate::files::{Expected, format_error, io_error, same_count, table_error, within_limit};
-use crate::tables::text_format::explained;
-use crate::tables::{Blocks, lines, parse_i64};
+use crate::tables::text::blocks::{Blocks, lines};
+use crate::tables::text::format::explained;
+use crate::tables::text::parse_number::parse_i64;
 
 /// The parts of a set.
 const PARTS: [&str; 3] = ["train", "valid", "test"];

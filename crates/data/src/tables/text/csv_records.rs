@@ -110,6 +110,24 @@ pub(crate) fn quote_error(bad: BadQuote) -> Expected {
     Expected::from(what).or(remedy)
 }
 
+/// A record without its line end.
+pub(crate) fn line_of(record: &[u8]) -> &[u8] {
+    let record = record.strip_suffix(b"\n").unwrap_or(record);
+    record.strip_suffix(b"\r").unwrap_or(record)
+}
+
+/// Fields of a row that are looked at for an error: more than it shows.
+const MOST: usize = 100;
+
+/// The first fields of a row, as errors show them.
+#[cfg_attr(
+    not(any(feature = "rdf", feature = "yaml")),
+    allow(dead_code, reason = "read by formats that are features")
+)]
+pub(crate) fn joined<'a>(fields: impl Iterator<Item = &'a [u8]>, between: &str) -> String {
+    fields.take(MOST).map(String::from_utf8_lossy).collect::<Vec<_>>().join(between)
+}
+
 /// The fields of a record.
 #[derive(Default)]
 pub(crate) struct Record {

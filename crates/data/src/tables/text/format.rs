@@ -9,7 +9,9 @@ use std::path::Path;
 
 use burn_gnn_files::DataError;
 
-use super::{Blocks, lines, parse_i64, text_of};
+use super::blocks::{Blocks, lines};
+use super::decompress::text_of;
+use super::parse_number::parse_i64;
 use crate::files::{LIMIT, format_error, text_error};
 
 /// Bytes at the start of a file in which a format is recognised; scripts write a page of comments at most.

@@ -26,7 +26,7 @@ use crate::files::decoder_error;
 pub enum AttrType {
     /// A number, f32.
     Float,
-    /// A number, f64: a column of [`DOUBLE_ATTRS`](super::DOUBLE_ATTRS), for values that f32 cannot represent, such as
+    /// A number, f64: a column of [`DOUBLE_ATTRS`](crate::DOUBLE_ATTRS), for values that f32 cannot represent, such as
     /// large counts or coordinates. `"double"` in a description; GraphLearn has no such type.
     Double,
     /// So many numbers, f32: a list in a Parquet file; in text joined by `,`, in brackets or not.
@@ -150,7 +150,7 @@ impl AttrType {
         }
     }
     /// The bucket of empty values, where they have a separate one.
-    pub(super) fn missing_bucket(&self) -> Option<i64> {
+    pub(crate) fn missing_bucket(&self) -> Option<i64> {
         match *self {
             Self::IntBuckets { buckets, missing_row: true, .. }
             | Self::TextBuckets { buckets, missing_row: true, .. }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use burn_gnn_files::DataError;
 
-use super::decoder::Decoder;
 use crate::files::{Expected, table_error};
+use crate::tables::schema::decoder::Decoder;
 
 /// What the header of a table says, compared with what the decoder asks for.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 
-use super::blocks::compressed;
+use super::decompress::compressed;
 use crate::files::{LOCK, format_error, io_error, open};
 
 /// Files of one table. Every file has its own header; rows are those of the first file, then those of the second.
@@ -75,7 +75,7 @@ impl Source {
     /// The files whose rows are read, in order.
     ///
     /// # Errors
-    /// As for [`read_nodes`](super::read_nodes): a path that is not there, an empty folder or one with folders in it,
+    /// As for [`read_nodes`](crate::read_nodes): a path that is not there, an empty folder or one with folders in it,
     /// no path at all, a shard index that is not below the count.
     pub fn files(&self) -> Result<Vec<PathBuf>, DataError> {
         Ok(self.pieces()?.into_iter().map(|p| p.path).collect())
@@ -124,7 +124,7 @@ impl<P: AsRef<Path>> From<P> for Source {
 }
 
 /// The error for a source without files.
-pub(super) fn no_files() -> DataError {
+pub(crate) fn no_files() -> DataError {
     let remedy = "name at least one file or a folder with files";
     DataError::Graph(GraphError::Empty { arg: "source", remedy })
 }

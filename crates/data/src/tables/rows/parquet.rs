@@ -8,21 +8,20 @@ use burn_gnn_graph::Ids;
 use parquet::data_type::ByteArray;
 use rayon::prelude::*;
 
-use super::attr_type::AttrType;
 use super::attributes::{AttributeReader, Attributes};
-use super::columns::{
-    Columns, EMPTY_LABEL, EMPTY_NUMBER, Field, LeadingColumn, Notation, TEXT_LABELS,
-};
-use super::decoder::{Decoder, Slot};
+use super::columns::Columns;
+use super::field::{EMPTY_LABEL, EMPTY_NUMBER, Field, LeadingColumn, Notation, TEXT_LABELS};
 use super::header::Header;
-use super::options::ReadOptions;
-use super::source::Piece;
 use crate::arrays::parquet::{Cell, Cells, ParquetFile, Values};
 use crate::columns::narrow::{self, NotF32};
 use crate::files::{Cut, Expected, Progress, format_error};
+use crate::tables::schema::attr_type::AttrType;
+use crate::tables::schema::decoder::{Decoder, Slot};
+use crate::tables::schema::read_options::ReadOptions;
+use crate::tables::text::source::Piece;
 
 /// A file; its groups of rows are decoded in parallel.
-pub(super) fn read_parquet(
+pub(crate) fn read_parquet(
     piece: &Piece,
     ids: &[&'static str],
     decoder: &Decoder,

@@ -2,14 +2,14 @@
 
 use burn_gnn_graph::{Ragged, Texts};
 
-use super::attr_type::AttrType;
-use super::columns::{DECIMAL, EMPTY_NUMBER, Notation, OTHER_ENCODING, ROUND, remedy_of};
-use super::decoder::{Decoder, Delimiter, Slot};
-use super::hash;
-use super::parse_number::parse_i64;
+use super::field::{DECIMAL, EMPTY_NUMBER, Notation, OTHER_ENCODING, ROUND, remedy_of};
 use crate::columns::host_column::pick_rows;
 use crate::columns::narrow::{NotF32, rounded};
 use crate::files::Expected;
+use crate::tables::schema::attr_type::AttrType;
+use crate::tables::schema::decoder::{Decoder, Delimiter, Slot};
+use crate::tables::schema::hash;
+use crate::tables::text::parse_number::parse_i64;
 
 /// Attributes of all rows, by kind, as GraphLearn keeps them; [`Decoder::slots`] says where each attribute is.
 #[derive(Clone, Debug, Default, PartialEq)]

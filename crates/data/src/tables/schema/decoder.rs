@@ -4,7 +4,7 @@ use burn_gnn_files::DataError;
 use serde::{Deserialize, Serialize};
 
 use super::attr_type::AttrType;
-use super::csv::Csv;
+use super::csv_options::Csv;
 use crate::columns::narrow::RoundedCount;
 use crate::files::decoder_error;
 
@@ -108,7 +108,7 @@ impl Decoder {
     }
     /// With a column of labels that are texts: class `i` is the `i`-th of their names in ascending order of bytes, over
     /// all rows of the table; an empty label is no class, -1 (or [`empty_label_as`](Self::empty_label_as)). The names
-    /// stay beside the numbers: [`class_names`](super::class_names).
+    /// stay beside the numbers: [`class_names`](crate::class_names).
     ///
     /// Two tables number their own classes each; a shard of a table is refused. Texts that are to be features are
     /// attributes ([`AttrType::Text`], [`AttrType::string_buckets`]).
@@ -211,7 +211,7 @@ impl Decoder {
         self
     }
 
-    /// Where each attribute lies in [`Attributes`](super::Attributes): GraphLearn keeps attributes by kind, in their
+    /// Where each attribute lies in [`Attributes`](crate::Attributes): GraphLearn keeps attributes by kind, in their
     /// order.
     pub fn slots(&self) -> Vec<Slot> {
         self.layout().0
@@ -223,7 +223,7 @@ impl Decoder {
         [floats, ints, texts, doubles]
     }
     /// The slots of the attributes, and the number of columns of each kind: floats, ints, texts, doubles, lists.
-    pub(super) fn layout(&self) -> (Vec<Slot>, [usize; 5]) {
+    pub(crate) fn layout(&self) -> (Vec<Slot>, [usize; 5]) {
         let mut next = [0; 5];
         let mut take = |kind: usize, count: usize| {
             next[kind] += count;
@@ -243,7 +243,7 @@ impl Decoder {
         (slots, next)
     }
     /// Names of the lists of the multi-valued attributes ([`Frame::list`](burn_gnn_graph::Frame::list)), in their order:
-    /// the names of their columns in a CSV or Parquet table, otherwise [`list_attr`](super::list_attr). So is the second
+    /// the names of their columns in a CSV or Parquet table, otherwise [`list_attr`](crate::list_attr). So is the second
     /// list of a column that is read twice.
     pub fn list_names(&self) -> Vec<String> {
         let names = self.csv.as_ref().map_or(&[][..], |csv| &csv.attributes);
@@ -297,7 +297,7 @@ impl Decoder {
     }
 }
 
-/// Where an attribute lies in [`Attributes`](super::Attributes).
+/// Where an attribute lies in [`Attributes`](crate::Attributes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// Column of `floats`; the first of a vector.

@@ -113,7 +113,7 @@ impl Decoder {
         self.feature_spec_without(&[])
     }
 
-    /// [`feature_spec`](Self::feature_spec) of all attributes but those in these columns of the [`Csv`](super::Csv).
+    /// [`feature_spec`](Self::feature_spec) of all attributes but those in these columns of the [`Csv`](crate::Csv).
     ///
     /// # Errors
     /// As [`feature_spec`](Self::feature_spec); no such column.

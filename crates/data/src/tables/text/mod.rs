@@ -1,0 +1,11 @@
+//! Reads text: files, blocks of lines and records, fields, numbers and times.
+
+pub(crate) mod blocks;
+pub(crate) mod csv_records;
+pub(crate) mod decompress;
+pub(crate) mod dialect;
+pub(crate) mod encoding;
+pub(crate) mod format;
+pub(crate) mod parse_number;
+pub(crate) mod source;
+pub(crate) mod time;
