@@ -53,11 +53,11 @@ impl Expected {
     pub(crate) fn of_column(self, name: &str) -> Self {
         Self { what: format!("{} (`{name}`)", self.what), ..self }
     }
-    /// Replaces the remedy.
-    /// Of an entry of a list, counted from 0.
+    /// Adds the position of an entry of a list, from 0.
     pub(crate) fn of_entry(self, i: usize) -> Self {
         Self { what: format!("{} as entry {i}", self.what), ..self }
     }
+    /// Replaces the remedy.
     pub(crate) fn or(self, remedy: &'static str) -> Self {
         Self { remedy, ..self }
     }

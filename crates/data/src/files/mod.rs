@@ -15,9 +15,8 @@ mod zip_archive;
 pub(crate) use burn_gnn_files::internal::read_file;
 pub(crate) use burn_gnn_files::internal::{
     ArrayHead, CountingReader, Cut, Hash, LOCK, MappedFile, Progress, TensorIndex, TensorInfo,
-    TensorViews, cut,
-    format_error, inside, io_error, open, read_bounded, read_error, remove_abandoned, reserve,
-    tensor_header,
+    TensorViews, cut, format_error, inside, io_error, open, read_bounded, read_error,
+    remove_abandoned, reserve, tensor_header,
 };
 pub(crate) use burn_gnn_files::{NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 
