@@ -26,16 +26,16 @@ use crate::files::{duplicate, unknown_ntype};
 ///
 /// The book: [data](https://github.com/burn-gnn/burn-gnn/blob/main/docs/data.md).
 ///
-/// Nodes are numbered in the order of the rows of their table, whatever their ids are; [`Frame::ids`] of the graph's
-/// frames keeps the ids, both directions. Edge `i` is row `i`. Weights, labels, timestamps and attributes become
-/// columns of the frames, under the names beside this type ([`WEIGHT`], [`FLOAT_ATTRS`], …) and, for multi-valued
-/// attributes, lists. Texts without buckets are there twice: as keys ([`TEXT_KEYS`]) and as they stand ([`text_attr`]).
-/// Where columns of the table have names ([`Decoder::csv`]), those of the attributes are the [`Column::names`] of
-/// [`FLOAT_ATTRS`], [`INT_ATTRS`] and [`TEXT_KEYS`].
+/// Nodes are numbered in the order of the rows of their table. [`Frame::ids`] maps their ids to numbers and back. Edge `i`
+/// is row `i`. Weights, labels, timestamps and attributes become columns of the frames with the names [`WEIGHT`],
+/// [`LABEL`], [`TIMESTAMP`], [`FLOAT_ATTRS`] and so on. Multi-valued attributes become lists
+/// ([`Decoder::list_names`]). Texts without buckets become keys ([`TEXT_KEYS`]) and texts ([`text_attr`]). If the table has
+/// a header ([`Decoder::csv`]), the names of the attributes are the [`Column::names`] of [`FLOAT_ATTRS`],
+/// [`DOUBLE_ATTRS`], [`INT_ATTRS`] and [`TEXT_KEYS`].
 ///
-/// Of an edge table that is not directed every edge is there in both directions, with the same attributes: between
-/// nodes of one type the reverses follow the edges in the same relation (a self loop has none), between two types they
-/// are a relation `<relation>_reverse`, as in GraphLearn.
+/// Each edge of an undirected table is in the graph in both directions, with the same attributes. Between nodes of one
+/// type, the reverse edges follow the edges in the same relation (self loops have none). Between two types, they are a
+/// relation `<relation>_reverse`, as in GraphLearn.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -64,11 +64,11 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// No tables yet.
+    /// A builder without tables.
     pub fn new() -> Self {
         Self::default()
     }
-    /// A table of the nodes of a type.
+    /// Adds a table of the nodes of a type.
     #[must_use]
     pub fn node(
         mut self,
@@ -79,7 +79,7 @@ impl Builder {
         self.nodes.push((source.into(), ntype.into(), decoder));
         self
     }
-    /// A table of the edges of a type. (GraphLearn writes an edge type as source, destination, relation.)
+    /// Adds a table of the edges of a type. (GraphLearn's order is source, destination, relation.)
     #[must_use]
     pub fn edge(
         mut self,
@@ -91,7 +91,7 @@ impl Builder {
         self.edges.push((source.into(), etype.into(), decoder, directed));
         self
     }
-    /// How tables are read.
+    /// Sets options for all tables.
     ///
     /// ```
     /// use burn_gnn_data::{Builder, ReadOptions, UnknownNodes};
@@ -104,13 +104,13 @@ impl Builder {
         self
     }
 
-    /// Reads everything; columns go to `device`.
+    /// Reads all tables into a graph with its columns on `device`.
     ///
     /// # Errors
-    /// As [`read_nodes`](crate::read_nodes) and [`read_edges`](crate::read_edges); [`DataError::Table`] (several as
-    /// [`DataError::Problems`]) for an edge that names a node which its table does not have,
-    /// [`GraphError::UnknownNodeType`](burn_gnn_graph::GraphError::UnknownNodeType) for an edge type between types
-    /// without a table, both unless nodes are to be added ([`UnknownNodes::Add`]); a type given twice, bad names.
+    /// As [`read_nodes`](crate::read_nodes) and [`read_edges`](crate::read_edges). Unless [`UnknownNodes::Add`] is set:
+    /// [`DataError::Table`] (several as [`DataError::Problems`]) for an edge with a node that its table does not contain,
+    /// [`GraphError::UnknownNodeType`](burn_gnn_graph::GraphError::UnknownNodeType) for an edge type between types without
+    /// a table. Two tables of one type, invalid names, and f64 attributes on a device without f64.
     pub fn build(self, device: &Device) -> Result<Graph, DataError> {
         let mut types = BTreeMap::new();
         for (source, ntype, decoder) in self.nodes {
@@ -182,7 +182,7 @@ fn reverse_of(etype: &EdgeType) -> EdgeType {
 }
 
 impl NodeTable {
-    /// No nodes, with ids of the kind of `like`.
+    /// A table without nodes whose ids are of the kind of `like`.
     fn none(like: &Ids) -> Self {
         Self {
             ids: NodeIds::new(like.select(&[])),
@@ -190,8 +190,7 @@ impl NodeTable {
             places: Default::default(),
         }
     }
-    /// Appends the nodes that `ids` names and the table does not have. Ids of another kind are left for [`resolve`] to
-    /// refuse.
+    /// Appends the nodes of `ids` that are not in the table. [`resolve`] returns an error for ids of another kind.
     fn add_unknown(&mut self, ids: &Ids, decoder: &Decoder) {
         if self.ids.is_empty() && self.ids.ids().kind() != ids.kind() {
             self.ids = NodeIds::new(ids.select(&[]));
@@ -213,7 +212,7 @@ impl NodeTable {
     }
 }
 
-/// Puts the columns of a table into a frame of as many rows.
+/// Inserts the columns of a table into a frame.
 fn insert(
     frame: &mut Frame,
     columns: TableColumns,
@@ -234,7 +233,7 @@ fn insert(
         frame.insert_text(LABEL_TEXT, texts)?;
     }
     let [floats, ints, texts, doubles] = decoder.widths();
-    // Names of the attributes of one kind, in their order; the numbers of a vector are `name[0]`, `name[1]`, …
+    // Names the columns of the attributes of one kind; the numbers of a vector are `name[0]`, `name[1]`, …
     let named = |column: Column, is_kind: fn(&Slot) -> bool| {
         let Some(csv) = &decoder.csv else { return Ok(column) };
         let slots = decoder.slots();

@@ -1,9 +1,9 @@
 //! Reads tab-separated tables of GraphLearn, and CSV and Parquet files by the same interface.
 //!
-//! The first line names the columns, `name:type` each, the others hold one row each. Names are free: only order, number
-//! and type of columns are compared with what the [`Decoder`] expects. There is no quoting, no escape, no comment and
-//! no null. Lines end with LF or CRLF. Every row is either read, once, or an error: where GraphLearn drops or repeats a
-//! bad row, these readers name file, line and column.
+//! The first line of a table of GraphLearn lists the columns as `name:type`; each other line is a row. Names are free:
+//! only the order, the number and the types of the columns are compared with the [`Decoder`]. There are no quotes, no
+//! escapes, no comments and no nulls. Lines end with LF or CRLF. Each row is read once or is an error with file, line and
+//! column, where GraphLearn drops or repeats invalid rows.
 
 mod builder;
 mod numbers;

@@ -29,12 +29,12 @@ impl Decoder {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Decoder`]: no names, a name that is no column of attributes, an attribute that is no number, a
-    /// frame with another number of attributes, a whole number that f32 cannot represent
-    /// ([`round_floats`](Self::round_floats) takes the nearest). [`DataError::Graph`]: a frame without attributes.
+    /// [`DataError::Decoder`]: no names, a name that is not a column of attributes, an attribute that is not a number, a
+    /// frame with another number of attributes, a whole number or an f64 that f32 cannot represent
+    /// ([`round_floats`](Self::round_floats) rounds to the nearest f32). [`DataError::Graph`]: a frame without attributes.
     ///
     /// # Cost
-    /// A copy of the columns on their device; whole numbers are looked at on the host.
+    /// A copy of the columns on their device; whole numbers and f64 are validated on the host.
     pub fn numbers<'a>(
         &self,
         frame: &Frame,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused_by_name() {
+    fn attributes_that_are_not_numbers_are_errors() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("items.csv");
         std::fs::write(&path, "id,stock,price,title\n7,3,0.5,a\n9,4,2,b\n").unwrap();

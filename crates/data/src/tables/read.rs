@@ -18,12 +18,12 @@ use super::text::format::{Format, explained};
 use super::text::source::{Piece, Source, no_files};
 use crate::files::{Expected, Progress, decoder_error, reading, table_error, within_limit};
 
-/// Where each row came from.
+/// The file and line of each row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
-    /// File, the number of its first row in the table, and where the id columns stand in it.
+    /// Each file with the number of its first row in the table and the positions of its id columns.
     files: Vec<(Piece, usize, Vec<usize>)>,
-    /// How rows become lines, where they are not lines.
+    /// The dialect of CSV files, whose rows are not lines.
     csv: Option<Csv>,
 }
 
@@ -57,7 +57,7 @@ impl Places {
     }
 }
 
-/// One problem as it is, several together.
+/// Returns one problem as an error, and several as [`DataError::Problems`].
 pub(crate) fn join_problems(mut problems: Vec<DataError>) -> Result<(), DataError> {
     match problems.len() {
         0 => Ok(()),
@@ -66,7 +66,7 @@ pub(crate) fn join_problems(mut problems: Vec<DataError>) -> Result<(), DataErro
     }
 }
 
-/// Every row of a source, in order. `ids` names the id columns.
+/// Reads all rows of a source, in order. `ids` are the roles of the id columns.
 pub(crate) fn read(
     source: &Source,
     ids: &[&'static str],
@@ -82,7 +82,7 @@ pub(crate) fn read(
     let bar = progress(&pieces, options);
     let file = |piece: &Piece| {
         let read = read_file(piece, ids, decoder, options, &bar);
-        // A table that is part of the program has no file.
+        // A table inside the program has no file.
         read.map_err(|e| match piece.built_in {
             Some(_) => e,
             None => explained(e, &piece.path, "a table with a header", &[Format::Parquet]),
@@ -104,7 +104,7 @@ pub(crate) fn read(
         };
         let more: usize = blocks.iter().map(|b| b.rows).sum();
         if more == 0 {
-            // Its columns may have any type: writers of Parquet know none where there are no rows.
+            // Its columns may have any type: writers of Parquet do not know the types of empty columns.
             without_rows.get_or_insert(header);
             continue;
         }
@@ -114,7 +114,7 @@ pub(crate) fn read(
             let kind = |h: &Header| {
                 let mut kinds: Vec<&str> =
                     h.text_ids.iter().map(|&text| if text { "string" } else { "int64" }).collect();
-                // Both endpoints of one kind are one word.
+                // One word if both endpoints have the same kind.
                 kinds.dedup();
                 kinds.join(" and ")
             };
@@ -154,7 +154,7 @@ pub(crate) fn read(
                     ));
                 }
             }
-            // After a problem columns differ in length, and nothing of them is given out.
+            // After an invalid row, columns differ in length and are not returned.
             if problems.is_empty() { table.append(&block) } else { table.rows += block.rows }
         }
     }
@@ -163,7 +163,7 @@ pub(crate) fn read(
     let none = || without_rows.map(|header| Columns::empty(&header, decoder));
     match all.map(|(_, table)| table).or_else(none) {
         Some(table) => Ok((table, places)),
-        // `pieces` is empty for a share of a source that holds no file.
+        // `pieces` is empty for a shard without files.
         None => Err(no_files()),
     }
 }
@@ -177,8 +177,7 @@ fn progress(pieces: &[Piece], options: &ReadOptions) -> Progress {
     pieces.first().map_or_else(Progress::hidden, |p| reading(options.progress, &p.path, bytes))
 }
 
-/// Blocks are handed out one after the other under a lock and parsed at the same time; after a block with all the
-/// problems that are asked for no more are read.
+/// Reads a file. Blocks are read sequentially and parsed in parallel, until a block has `max_problems` invalid rows.
 fn read_file(
     piece: &Piece,
     ids: &[&'static str],

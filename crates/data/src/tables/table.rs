@@ -14,14 +14,14 @@ use crate::files::Expected;
 /// A node table.
 #[derive(Clone, Debug)]
 pub struct NodeTable {
-    /// Id of each node, in the order of the rows; all different.
+    /// Id of each node, in the order of the rows; all distinct.
     pub ids: NodeIds,
     /// The other columns, in the same order.
     pub columns: TableColumns,
     pub(crate) places: Places,
 }
 
-/// An edge table. Parallel edges stay.
+/// An edge table. It may contain parallel edges.
 #[derive(Clone, Debug)]
 pub struct EdgeTable {
     /// Source id of each edge, in the order of the rows.
@@ -33,25 +33,25 @@ pub struct EdgeTable {
     pub(crate) places: Places,
 }
 
-/// Reads a node table: every row of every file of `source`, once. Rows are parsed in parallel; the result does not
-/// depend on the number of threads.
+/// Reads a node table: each row of each file of `source`, once. Rows are parsed in parallel; the result does not depend
+/// on the number of threads.
 ///
-/// Numbers may have spaces around them; a float may be `nan` or `inf`. Ids are `int64` or `string`, as the header says.
+/// Numbers may have spaces around them; a float may be `nan` or `inf`. Ids are `int64` or `string`, as in the header.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Table`] at the first line that is wrong: a header with other columns than the
-/// decoder's, a line with another number of fields (a blank line included), a number that cannot be parsed or does not
-/// fit its type, another number of attributes, text that is not UTF-8, an id that an earlier row has.
-/// [`DataError::Format`] for a compressed file that is damaged or expands too far,
+/// [`DataError::Io`]; [`DataError::Table`] for the first invalid line: a header with other columns than the decoder, a
+/// line with another number of fields (a blank line included), a number that cannot be parsed or does not fit its type,
+/// another number of attributes, text that is not UTF-8, an id of an earlier row. [`DataError::Format`] for a compressed
+/// file that is damaged or expands too far,
 /// [`GraphError::TooLarge`](burn_gnn_graph::GraphError::TooLarge) for more than `u32::MAX - 1` rows.
 ///
 /// # Cost
-/// Time `O(bytes)`; memory the columns, twice while blocks are joined.
+/// Time `O(bytes)`; memory for the columns, twice while blocks are concatenated.
 pub fn read_nodes(source: impl Into<Source>, decoder: &Decoder) -> Result<NodeTable, DataError> {
     read_nodes_with(source, decoder, &ReadOptions::new())
 }
 
-/// [`read_nodes`] with options: more problems at once, repeated nodes.
+/// [`read_nodes`] with options, such as several reported rows and duplicate nodes.
 ///
 /// # Errors
 /// As [`read_nodes`]; [`DataError::Problems`] for several.
@@ -87,12 +87,12 @@ pub fn read_nodes_with(
         ids = NodeIds::new(ids.ids().select(&rows));
         columns.keep(count, &rows);
     }
-    // Of the rows that are kept.
+    // Only labels of the selected rows are classes.
     columns.number_labels(decoder);
     Ok(NodeTable { ids, columns, places })
 }
 
-/// Reads an edge table; edge `i` is row `i`. Edges may repeat.
+/// Reads an edge table; edge `i` is row `i`. Edges may occur several times.
 ///
 /// # Errors
 /// As [`read_nodes`].
@@ -117,7 +117,7 @@ pub fn read_edges_with(
     Ok(EdgeTable { src, dst, columns, places })
 }
 
-/// Numbers of the nodes that the `column`-th id column of a table names; `whose` says what it should name.
+/// Looks up the nodes of the `column`-th id column of a table; `whose` is their type, for errors.
 pub(crate) fn resolve(
     ids: &Ids,
     nodes: &NodeIds,

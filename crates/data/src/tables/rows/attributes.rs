@@ -11,16 +11,16 @@ use crate::tables::schema::decoder::{Decoder, Delimiter, Slot};
 use crate::tables::schema::hash;
 use crate::tables::text::parse_number::parse_i64;
 
-/// Attributes of all rows, by kind, as GraphLearn keeps them; [`Decoder::slots`] says where each attribute is.
+/// Attributes of all rows, grouped by kind as in GraphLearn. [`Decoder::slots`] maps each attribute to its column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attributes {
-    /// `[rows, floats]`, row after row.
+    /// `[rows, floats]`, row-major.
     pub floats: Vec<f32>,
-    /// `[rows, doubles]`, row after row.
+    /// `[rows, doubles]`, row-major.
     pub doubles: Vec<f64>,
-    /// `[rows, ints]`, row after row: whole numbers, and buckets of numbers and texts.
+    /// `[rows, ints]`, row-major: whole numbers, and buckets of numbers and texts.
     pub ints: Vec<i64>,
-    /// Texts as they stand, one column per attribute.
+    /// Texts, one column per attribute.
     pub texts: Vec<Texts>,
     /// Buckets or keys of multi-valued texts, one column per attribute.
     pub lists: Vec<Ragged>,
@@ -39,7 +39,7 @@ impl Attributes {
         self.texts.iter_mut().zip(&other.texts).for_each(|(a, b)| a.append(b));
         self.lists.iter_mut().zip(&other.lists).for_each(|(a, b)| a.append(b));
     }
-    /// The attributes of `rows`, which may be in any order; `count` is the number of rows there are.
+    /// Selects `rows` out of `count`, in any order.
     pub(crate) fn select(&self, count: usize, rows: &[u32]) -> Self {
         let width = |values: usize| values.checked_div(count).unwrap_or(0);
         Self {
@@ -50,8 +50,8 @@ impl Attributes {
             lists: self.lists.iter().map(|l| l.select(rows)).collect(),
         }
     }
-    /// One more row, of a node that no row describes: numbers 0, texts empty, buckets 0 or, where there is one, the row
-    /// for missing values.
+    /// Adds a row for a node that the table does not contain: numbers are 0, texts empty, buckets 0 or the bucket of
+    /// missing values.
     pub(crate) fn push_missing(&mut self, decoder: &Decoder) {
         for (t, slot) in decoder.attr_types.iter().zip(decoder.slots()) {
             let missing = t.missing_bucket();
@@ -69,11 +69,11 @@ impl Attributes {
     }
 }
 
-/// How the attribute text of one row is read: made once per block of rows.
+/// The parser of attributes, constructed once per block of rows.
 pub(crate) struct AttributeReader<'a> {
     decoder: &'a Decoder,
     slots: Vec<Slot>,
-    /// A delimiter of one character, the common case.
+    /// The delimiter, if it is one character, as in most tables.
     one: Option<char>,
     notation: Notation,
 }
@@ -95,16 +95,16 @@ impl<'a> AttributeReader<'a> {
         }
     }
 
-    /// Parses the attributes of a row onto the ends of `out`. After an error `out` holds a part of the row.
+    /// Parses the attribute text of a row and appends it to `out`. After an error `out` contains a part of the row.
     ///
-    /// The error is what was expected, and what was found instead.
+    /// The error is the expected and the found value.
     pub(crate) fn read<'t>(
         &self,
         text: &'t str,
         out: &mut Attributes,
     ) -> Result<(), (Expected, &'t str)> {
         let types = &self.decoder.attr_types;
-        // One attribute may be empty, except where GraphLearn's rule is asked for.
+        // A single attribute may be empty, except with the delimiters of GraphLearn.
         let nothing = text.is_empty()
             && (types.len() != 1 || matches!(self.decoder.attr_delimiter, Delimiter::AnyOf { .. }));
         let (mut count, mut problem) = (0, None);
@@ -130,7 +130,7 @@ impl<'a> AttributeReader<'a> {
         problem.map_or(Ok(()), Err)
     }
 
-    /// A number for a float attribute, from a text or from the value of a file with types.
+    /// Appends a number to the float attributes.
     #[inline]
     pub(crate) fn push_float(
         &self,
@@ -142,8 +142,8 @@ impl<'a> AttributeReader<'a> {
         Ok(())
     }
 
-    /// Parses attribute `i` of a row, which must be the next one, onto the ends of `out`; the error is what was
-    /// expected.
+    /// Parses attribute `i` of a row and appends it to `out`, which has the attributes before it. The error is the
+    /// expected value.
     #[inline]
     pub(crate) fn push(&self, i: usize, part: &[u8], out: &mut Attributes) -> Result<(), Expected> {
         let t = &self.decoder.attr_types[i];

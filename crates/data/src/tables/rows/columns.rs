@@ -12,8 +12,8 @@ use crate::files::{Cut, Expected};
 use crate::tables::schema::decoder::Decoder;
 use crate::tables::text::blocks::lines;
 
-/// The names of classes, by number, of the labels of a table ([`Decoder::text_labels`]): the texts that are not empty,
-/// each once, in ascending order of bytes. Of all rows: those of a subgraph may lack a class.
+/// The names of the classes of a table whose labels are texts ([`Decoder::text_labels`]), by class number: the distinct
+/// texts that are not empty, in ascending order of bytes. Pass the labels of all rows: a subgraph may lack a class.
 ///
 /// # Cost
 /// `O(rows + classes log classes)`.
@@ -24,14 +24,14 @@ pub fn class_names(labels: &Texts) -> Vec<String> {
     names
 }
 
-/// What a table says of each row beside its ids.
+/// The columns of a table other than its ids.
 #[derive(Clone, Debug, Default)]
 pub struct TableColumns {
     /// Weights.
     pub weights: Option<Vec<f32>>,
     /// Labels.
     pub labels: Option<Vec<i64>>,
-    /// Names of classes, empty for none, where labels are texts ([`Decoder::text_labels`]).
+    /// Names of classes, if labels are texts ([`Decoder::text_labels`]); empty for no class.
     pub label_texts: Option<Texts>,
     /// Timestamps.
     pub timestamps: Option<Vec<i64>>,
@@ -40,7 +40,7 @@ pub struct TableColumns {
 }
 
 impl TableColumns {
-    /// The columns that the decoder asks for, without rows; labels that are texts have no numbers yet.
+    /// The columns of a decoder, without rows. Labels that are texts get their numbers after the last row.
     fn empty(decoder: &Decoder) -> Self {
         Self {
             weights: decoder.weighted.then(Vec::new),
@@ -73,7 +73,7 @@ impl TableColumns {
         self.label_texts.iter_mut().zip(&other.label_texts).for_each(|(a, b)| a.append(b));
         self.attributes.append(&other.attributes);
     }
-    /// Numbers labels that are texts; those of empty ones as the decoder says.
+    /// Numbers labels that are texts. Empty ones get [`Decoder::empty_label`], by default -1.
     pub(crate) fn number_labels(&mut self, decoder: &Decoder) {
         if let Some(texts) = &self.label_texts {
             let (names, empty) = (class_names(texts), decoder.empty_label.unwrap_or(-1));
@@ -82,7 +82,7 @@ impl TableColumns {
             self.labels = Some(texts.iter().map(number).collect());
         }
     }
-    /// Adds a row of which nothing is known.
+    /// Adds a row for a node that the table does not contain.
     pub(crate) fn push_missing(&mut self, decoder: &Decoder) {
         self.weights.as_mut().into_iter().for_each(|w| w.push(0.0));
         self.labels.as_mut().into_iter().for_each(|l| l.push(-1));
@@ -90,7 +90,7 @@ impl TableColumns {
         self.timestamps.as_mut().into_iter().for_each(|t| t.push(-1));
         self.attributes.push_missing(decoder);
     }
-    /// Keeps these of `count` rows, in this order.
+    /// Selects rows out of `count`, in this order.
     pub(crate) fn keep(&mut self, count: usize, rows: &[u32]) {
         fn pick<T: Copy>(column: &mut Option<Vec<T>>, rows: &[u32]) {
             if let Some(v) = column {
@@ -117,12 +117,12 @@ pub(crate) struct Columns {
     pub(crate) problems: Vec<Problem>,
 }
 
-/// What is wrong with a row.
+/// An invalid row.
 #[derive(Debug)]
 pub(crate) struct Problem {
     /// Row in these columns.
     pub(crate) row: usize,
-    /// Line of the file, where rows are not lines.
+    /// Line of the file, if rows are not lines.
     pub(crate) line: Option<u64>,
     /// Field, from 1; 0 for the whole line.
     pub(crate) field: usize,
@@ -130,7 +130,7 @@ pub(crate) struct Problem {
     pub(crate) found: Cut,
 }
 
-/// Field (from 1, 0 for all), what was expected, what was found.
+/// Field (from 1; 0 for the whole row), expected and found value of an invalid row.
 pub(crate) type Wrong = (usize, Expected, Cut);
 
 impl Columns {
@@ -143,7 +143,7 @@ impl Columns {
         Self { rows: 0, ids, table: TableColumns::empty(decoder), problems: vec![] }
     }
 
-    /// The rows of a block of whole lines; stops at the `most`-th problem.
+    /// Parses a block of whole lines; stops after `most` invalid rows.
     pub(crate) fn parse(block: &[u8], header: &Header, decoder: &Decoder, most: usize) -> Self {
         let mut out = Self::empty(header, decoder);
         let reader = AttributeReader::new(decoder, Notation::PLAIN);
@@ -157,7 +157,7 @@ impl Columns {
         out
     }
 
-    /// Counts a row, and what is wrong with it; `line` where the row does not contain it.
+    /// Counts a row and records its error; `line` is its line if rows are not lines.
     pub(crate) fn end_row(&mut self, row: Result<(), Wrong>, line: Option<u64>) {
         if let Err((field, expected, found)) = row {
             self.problems.push(Problem { row: self.rows, line, field, expected, found });
@@ -165,7 +165,8 @@ impl Columns {
         self.rows += 1;
     }
 
-    /// Parses one line onto the ends of the columns; after an error some of them hold the row and some do not.
+    /// Parses a line and appends it to the columns. After an error, some columns have a value for the row and others do
+    /// not.
     fn row(
         &mut self,
         line: &[u8],
@@ -193,7 +194,7 @@ impl Columns {
         if fields.next().is_some() { Err(whole()) } else { Ok(()) }
     }
 
-    /// Parses ids, weight, label and timestamp; `next` gives the fields in this order, by their place in it.
+    /// Parses ids, weight, label and timestamp. `next` returns the field at a position in this order.
     pub(crate) fn lead<F: Field>(
         &mut self,
         header: &Header,
@@ -210,7 +211,7 @@ impl Columns {
             let expected = Expected::from(kind).of_column(header.names[k]).or(remedy);
             (header.positions[k] + 1, expected, field.found())
         };
-        // `empty` is what an empty field is.
+        // `empty` is the value of an empty field.
         let int = |(k, field): (usize, F), column: LeadingColumn, empty: Option<i64>| {
             if let Some(value) = empty.filter(|_| field.is_empty()) {
                 return Ok(value);
@@ -265,7 +266,7 @@ impl Columns {
             let (k, field) = next()?;
             timestamps.push(match zero.filter(|_| field.is_empty()) {
                 Some(zero) => zero,
-                // Headers of GraphLearn's tables declare widths.
+                // The header of a table of GraphLearn declares 32 bits.
                 None if header.narrow[k] => int((k, field), LeadingColumn::Time, None)?,
                 None => field
                     .time()
@@ -275,7 +276,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Without the numbers behind the rows that are counted, of which each has `floats` and `ints` among its attributes.
+    /// Removes numbers after the counted rows, which have `floats` and `ints` numbers among their attributes.
     #[cold]
     pub(crate) fn truncate(&mut self, floats: usize, ints: usize) {
         let (rows, table) = (self.rows, &mut self.table);
@@ -290,7 +291,7 @@ impl Columns {
         table.attributes.floats.truncate(rows * floats);
         table.attributes.ints.truncate(rows * ints);
     }
-    /// Makes room for rows, except for their texts and lists.
+    /// Reserves memory for rows, except for their texts and lists.
     pub(crate) fn reserve(&mut self, rows: usize, decoder: &Decoder) {
         for ids in &mut self.ids {
             if let Ids::Int(ids) = ids {
@@ -303,7 +304,7 @@ impl Columns {
         self.table.attributes.doubles.reserve_exact(rows * doubles);
         self.table.attributes.ints.reserve_exact(rows * ints);
     }
-    /// Frees what was reserved and not filled.
+    /// Frees reserved memory that is not used.
     pub(crate) fn shrink(&mut self) {
         for ids in &mut self.ids {
             if let Ids::Int(ids) = ids {
@@ -320,12 +321,12 @@ impl Columns {
     }
 }
 
-/// Appends ids of the same kind.
+/// Appends ids of the same kind, numbers or texts.
 pub(crate) fn append_ids(ids: &mut Ids, more: &Ids) {
     match (ids, more) {
         (Ids::Int(ids), Ids::Int(more)) => ids.extend_from_slice(more),
         (Ids::Text(ids), Ids::Text(more)) => ids.append(more),
-        // Files of one source have ids of one kind (see `read`), as have blocks of an edge list.
-        _ => unreachable!("columns of ids of two kinds"),
+        // `read` validates that the files of a source have ids of one kind, and so do blocks of an edge list.
+        _ => unreachable!("ids of two kinds in one column"),
     }
 }

@@ -10,22 +10,23 @@ use crate::tables::schema::decoder::{Decoder, Slot};
 use crate::tables::text::dialect::Dialect;
 use crate::tables::text::parse_number::{leading_f32, leading_i64};
 
-/// What the field of a column becomes.
+/// The column that a field is appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
-    /// Of the `k`-th column of ids.
+    /// The `k`-th column of ids.
     Id(usize),
     Weight,
     Label,
     Time,
-    /// The `k`-th number of its kind among the attributes.
+    /// The `k`-th number of its kind in the attributes.
     Float(usize),
     Int(usize),
     Text(usize),
 }
 
-/// Rows of numbers in their shortest form and of texts without quotes, which most rows are: they are parsed while they are
-/// split. All other rows are left to [`Rows::row`], which gives the same values for these.
+/// Parses rows whose numbers have their shortest form and whose texts have no quotes, while they are split into fields.
+/// Most rows have this form, and a pass over the bytes is saved. The reader parses all other rows field by field, with the
+/// same values.
 pub(super) struct CommonRows {
     /// Ascending columns.
     targets: Vec<(usize, Target)>,
@@ -47,7 +48,7 @@ impl CommonRows {
     ) -> Option<Self> {
         let &[delimiter] = csv.delimiter.as_bytes() else { return None };
         let texts = decoder.text_labels || decoder.attr_types.contains(&AttrType::Text);
-        // A marker that is a number, or a text, is no value.
+        // A marker of missing values may be a number or a text.
         let is_number = |m: &String| m.bytes().all(|b| b"0123456789.+-eE".contains(&b));
         let marked = csv.missing.iter().any(is_number) || texts && !csv.missing.is_empty();
         let twice = wanted.len() < lead.len() + attributes.len();
@@ -79,8 +80,8 @@ impl CommonRows {
         Some(Self { targets, delimiter, quote, width, floats, ints })
     }
 
-    /// Parses the row at `start` onto the ends of the columns, all of as many rows, and returns where the next one begins.
-    /// `None`: the row has another form, and nothing of it is in the columns.
+    /// Parses the row at `start`, appends it to the columns and returns the start of the next row. `None`: the row has
+    /// another form, and the columns are unchanged.
     #[inline]
     pub(super) fn parse<'t>(
         &self,

@@ -22,7 +22,7 @@ use crate::tables::text::dialect::{Dialect, Records, Span, line_ends};
 use crate::tables::text::source::Piece;
 
 impl Csv {
-    /// How the text is split; what cannot be is an error.
+    /// The dialect of these options, or an error for options that contradict each other.
     fn dialect(&self) -> Result<Dialect, DataError> {
         let refuse = |argument: &str, expected: &str, found: String| {
             Err(decoder_error(
@@ -60,7 +60,7 @@ impl Csv {
         ))
     }
 
-    /// The blocks of a file, from the header or the first row on.
+    /// Opens a file as blocks of records, from the header or the first row on.
     fn blocks(
         &self,
         path: &Path,
@@ -78,7 +78,7 @@ impl Csv {
     }
 }
 
-/// The rows of a file; blocks of them are parsed in parallel.
+/// Reads the rows of a file. Blocks of rows are parsed in parallel.
 pub(crate) fn read_csv(
     piece: &Piece,
     ids: &[&'static str],
@@ -126,7 +126,7 @@ pub(crate) fn read_csv(
     Ok((header, out))
 }
 
-/// How the rows of a file are parsed.
+/// The parser of the rows of a file.
 struct Rows<'a> {
     csv: &'a Csv,
     dialect: &'a Dialect,
@@ -137,14 +137,14 @@ struct Rows<'a> {
     width: usize,
     /// The columns that are read, ascending.
     wanted: Vec<usize>,
-    /// Where among them the columns stand that [`Columns::lead`] reads, and those of the attributes.
+    /// Positions in `wanted` of the columns that [`Columns::lead`] reads, and of the attributes.
     lead: Vec<usize>,
     attributes: Vec<usize>,
     /// The parser of rows in their most common form, if the columns have one.
     common: Option<CommonRows>,
 }
 
-/// A field that is read: its bytes in the block or, where some are escaped, in another buffer.
+/// The bytes of a field: a range of the block or, if some are escaped, of the buffer of unescaped fields.
 #[derive(Clone, Copy, Default)]
 struct Content {
     from: usize,
@@ -152,11 +152,11 @@ struct Content {
     moved: bool,
 }
 
-/// What the rows of a block share.
+/// Buffers that the rows of a block share.
 struct RowBuffers {
-    /// Of the columns that are read.
+    /// Fields of the columns that are read.
     contents: Vec<Content>,
-    /// What is left of fields without their escapes.
+    /// Fields without their escapes.
     unescaped: Vec<u8>,
 }
 
@@ -181,14 +181,14 @@ impl<'a> Rows<'a> {
         Self { csv, dialect, header, decoder, notation, width, wanted, lead, attributes, common }
     }
 
-    /// The rows of a block from byte `from` on; stops at the `most`-th problem.
+    /// Parses the rows of a block from byte `from` on; stops after `most` invalid rows.
     fn parse(&self, block: &[u8], from: usize, most: usize) -> Columns {
         let mut out = Columns::empty(self.header, self.decoder);
         let reader = AttributeReader::new(self.decoder, self.notation);
         let mut records = Records { text: block, at: from, dialect: self.dialect };
         let mut buffers =
             RowBuffers { contents: vec![Content::default(); self.wanted.len()], unescaped: vec![] };
-        // As many rows as there are lines, if those at the beginning are like the others; each has a byte for each field.
+        // Reserves for as many rows as the first lines suggest, and at most one row per `width` bytes.
         let (sample, left) = (&block[from..block.len().min(from + (1 << 14))], block.len() - from);
         let like_these = (line_ends(sample) as usize + 1) * left / sample.len().max(1) + 1;
         out.reserve(like_these.min(left / self.width.max(1) + 1), self.decoder);
@@ -216,8 +216,8 @@ impl<'a> Rows<'a> {
         out
     }
 
-    /// Parses one record onto the ends of the columns. The error says where it is, unless that is the start of the
-    /// record; behind a quote that encloses no field there are no records.
+    /// Parses a record and appends it to the columns. The error contains its position, unless that is the start of the
+    /// record. After an invalid quote no more records are read.
     fn row(
         &self,
         records: &mut Records<'_>,
@@ -276,7 +276,7 @@ impl<'a> Rows<'a> {
     fn content(&self, records: &Records<'_>, field: Span, unescaped: &mut Vec<u8>) -> Content {
         let raw = &records.text[field.from..field.to];
         let is_missing = |text: &[u8]| self.csv.missing.iter().any(|m| m.as_bytes() == text);
-        // A marker such as `\N` is no escaped `N`.
+        // A marker such as `\N` is not an escaped `N`.
         if !self.csv.missing.is_empty() && is_missing(raw) {
             return Content::default();
         }
@@ -292,7 +292,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Line of row `row` of a file that could be read before.
+/// The line of row `row` of a file that was read without errors.
 pub(crate) fn csv_line(path: &Path, csv: &Csv, row: usize) -> u64 {
     let options = ReadOptions { max_expansion: u32::MAX, ..ReadOptions::default() };
     let Ok(blocks) = csv.blocks(path, &options, &Progress::hidden()) else { return 0 };

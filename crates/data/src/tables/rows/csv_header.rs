@@ -16,9 +16,9 @@ use crate::tables::text::dialect::{Dialect, Records, line_ends};
 /// Most names of columns in an error.
 const SHOWN: usize = 100;
 
-/// The names of the columns, in the first block of a file.
+/// The header in the first block of a file.
 pub(super) struct Head {
-    /// Where they begin, and where the rows do.
+    /// Positions of the header and of the first row.
     from: usize,
     pub(super) rows: usize,
     /// Line of the names.
@@ -94,8 +94,8 @@ impl Head {
 }
 
 impl Csv {
-    /// Where the columns stand, in the order in which rows are parsed; then those of the attributes. `line` is that of
-    /// the names.
+    /// Positions of the columns, in the order in which rows are parsed, and positions of the attributes. `line` is the
+    /// line of the names.
     pub(super) fn header<'h>(
         &self,
         path: &Path,
@@ -118,7 +118,7 @@ impl Csv {
             (decoder.labeled, "label", or("label", &self.label)),
             (decoder.timestamped, "timestamp", or("timestamp", &self.timestamp)),
         ];
-        // The first two places of each name that is asked for.
+        // The first two positions of each name; a name that occurs twice is an error.
         let mut places: HashMap<&[u8], [Option<usize>; 2]> = HashMap::new();
         let asked =
             [&self.id, &self.src, &self.dst].into_iter().chain(optional.iter().map(|o| &o.2));

@@ -6,7 +6,7 @@ use crate::tables::schema::decoder::Decoder;
 use crate::tables::text::parse_number::{parse_f32, parse_f64, parse_i64};
 use crate::tables::text::time::TimeUnit;
 
-/// A column that stands before the attributes.
+/// A column before the attributes.
 #[derive(Clone, Copy)]
 pub(crate) enum LeadingColumn {
     Id,
@@ -15,36 +15,36 @@ pub(crate) enum LeadingColumn {
     Time,
 }
 
-/// A field of a row: bytes of a text, or the value of a file with types.
+/// A field of a row: bytes of a text, or a typed value of a Parquet file.
 pub(crate) trait Field: Copy {
-    /// Whether nothing is there.
+    /// Whether the field is empty or null.
     fn is_empty(self) -> bool;
-    /// The integer that it is, if it is one.
+    /// The whole number, if the field is one.
     fn int(self) -> Option<i64>;
     fn float(self) -> Result<f32, NotF32>;
-    /// The time that it is; `Err`: what was expected.
+    /// The time; `Err`: the expected value.
     fn time(self) -> Result<i64, &'static str> {
         self.int().ok_or("an int64")
     }
-    /// Bytes that should be UTF-8, none where nothing is there; `None` for another type.
+    /// Bytes that should be UTF-8, empty for a null; `None` for another type.
     fn bytes(&self) -> Option<&[u8]>;
-    /// What to do about a field that is not the number that a column should have.
+    /// The option that accepts this field in a column whose type it does not have.
     fn remedy(self, column: LeadingColumn) -> &'static str;
-    /// As errors show it.
+    /// The field in an error.
     fn found(self) -> Cut;
 }
 
-/// How the numbers of a text are written.
+/// The notation of numbers in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Notation {
-    /// Between whole numbers and fractions.
+    /// Decimal mark.
     pub(crate) decimal: u8,
-    /// What timestamps become; `None`: they are whole numbers as they stand.
+    /// Unit of the parsed timestamps; `None`: timestamps are whole numbers without conversion.
     pub(crate) time: Option<TimeUnit>,
 }
 
 impl Notation {
-    /// As GraphLearn writes numbers.
+    /// The notation of GraphLearn.
     pub(crate) const PLAIN: Self = Self { decimal: b'.', time: None };
 
     #[inline]
@@ -67,7 +67,7 @@ impl Notation {
     }
 }
 
-/// A field of a text.
+/// A field of a text file.
 #[derive(Clone, Copy)]
 pub(crate) struct TextField<'t> {
     pub(crate) text: &'t [u8],
@@ -118,32 +118,32 @@ fn is_fraction(text: &[u8]) -> bool {
     text.contains(&b'.') && !matches!(parse_f32(text), Err(NotF32::NoNumber))
 }
 
-/// What to do about a number that f32 cannot represent.
+/// Remedy for a number that f32 cannot represent.
 pub(crate) const ROUND: &str = "`Decoder::round_floats` takes the nearest f32; `AttrType::Double` keeps f64, `AttrType::Int` whole numbers";
-/// What to do about an empty field that should be a number.
+/// Remedy for an empty field that should be a number.
 pub(crate) const EMPTY_NUMBER: &str = "`Decoder::empty_as_zero` reads an empty number as 0";
-/// What to do about a date, or a fraction, that should be a number.
+/// Remedy for a date or a fraction as timestamp.
 const OTHER_TIMES: &str =
     "`Csv::with_time_unit` reads dates of ISO 8601 and fractions of seconds since 1970";
-/// The same in GraphLearn's tables, which have no dates.
+/// Remedy for a date or a fraction in a table of GraphLearn, which has no dates.
 const NUMBER_TIMES: &str = "write times as whole numbers, such as seconds since 1970";
-/// What to do about a time that its unit does not have.
+/// Remedy for a time that is not a multiple of the unit.
 const FINER_UNIT: &str =
     "`Csv::with_time_unit` sets the unit; `TimeUnit::Microseconds` has six digits of a second";
-/// What to do about a decimal comma.
+/// Remedy for a decimal comma.
 pub(crate) const DECIMAL: &str = "`Csv::with_decimal(',')` reads decimal commas";
-/// What to do about bytes that are no UTF-8.
+/// Remedy for bytes that are not UTF-8.
 pub(crate) const OTHER_ENCODING: &str =
     "`Csv::with_encoding(Encoding::Latin1)` reads other bytes than UTF-8";
-/// What to do about an empty field that should be a class.
+/// Remedy for an empty label.
 pub(crate) const EMPTY_LABEL: &str =
     "`Decoder::empty_label_as(-1)` reads an empty label as no class";
-/// What to do about texts where ids of the other table are numbers.
+/// Remedy for texts as ids of nodes whose ids are numbers in the other table.
 pub(crate) const NUMBER_IDS: &str =
     "read the ids of both tables as numbers, or both by `Csv::with_text_ids`";
-/// What to do about texts where classes are expected.
+/// Remedy for texts as labels.
 pub(crate) const TEXT_LABELS: &str = "`Decoder::text_labels` numbers labels that are texts";
-/// A remedy that helps the tables of a decoder: those of `Csv` help CSV files alone.
+/// The remedy for the table of a decoder. Options of `Csv` apply to CSV files only.
 pub(crate) fn remedy_of(decoder: &Decoder, remedy: &'static str) -> &'static str {
     match remedy {
         _ if decoder.csv.is_some() => remedy,
@@ -153,11 +153,11 @@ pub(crate) fn remedy_of(decoder: &Decoder, remedy: &'static str) -> &'static str
     }
 }
 
-/// What to do about labels that are floats.
+/// Remedy for floats as labels.
 pub(crate) const FLOAT_LABELS: &str = "labels are classes, whole numbers without a point: convert the column (pandas: `astype(\"Int64\")`), or number its \
      texts by `Decoder::text_labels`";
-/// What to do about `1.0` where whole numbers are expected.
+/// Remedy for `1.0` as an id.
 const WHOLE_AS_FLOAT: &str = "write whole numbers without a point (pandas writes a column with gaps as floats: convert it to `Int64`)";
-/// What to do about texts where numbers are expected as ids.
+/// Remedy for texts as ids.
 pub(crate) const TEXT_IDS: &str = "`Csv::with_text_ids` reads ids that are texts (`with_text_src_ids`, `with_text_dst_ids` \
      those of one endpoint), in GraphLearn's format `:string` in the header";

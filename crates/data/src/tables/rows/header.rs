@@ -7,20 +7,20 @@ use burn_gnn_files::DataError;
 use crate::files::{Expected, table_error};
 use crate::tables::schema::decoder::Decoder;
 
-/// What the header of a table says, compared with what the decoder asks for.
+/// The header of a table, validated against the decoder.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
-    /// Names for messages: what the columns mean, whatever the file calls them.
+    /// Roles of the columns, such as `weight`, for messages.
     pub(crate) names: Vec<&'static str>,
-    /// Columns declared with 32 bits, whose values must fit.
+    /// Whether a column is declared with 32 bits.
     pub(crate) narrow: Vec<bool>,
-    /// Where the columns stand in the file, from 0.
+    /// Positions of the columns in the file, from 0.
     pub(crate) positions: Vec<usize>,
-    /// Which of the id columns hold texts.
+    /// Whether an id column contains texts.
     pub(crate) text_ids: Vec<bool>,
 }
 
-/// Families of types; inside one they are equal, as in GraphLearn.
+/// Families of types. Types of a family are equivalent, as in GraphLearn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Family {
     Int,
@@ -36,7 +36,7 @@ impl Header {
         self.names.len()
     }
 
-    /// Compares a header line with the columns of a table with these ids.
+    /// Parses a header line and compares it with the columns of the decoder.
     pub(crate) fn parse(
         path: &Path,
         line: Option<&[u8]>,
@@ -66,7 +66,7 @@ impl Header {
         };
         let text = std::str::from_utf8(line)
             .map_err(|_| table_error(path, 1, 0, "a header in UTF-8", line))?;
-        // Counted before they are collected: a place takes more memory than a tab.
+        // Counted before they are collected: an entry takes more memory than a tab.
         if text.split('\t').count() != columns.len() {
             let all: Vec<String> = columns.iter().map(|&c| shown(c)).collect();
             let expected = Expected::from(format!(

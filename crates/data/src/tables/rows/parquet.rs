@@ -20,7 +20,7 @@ use crate::tables::schema::decoder::{Decoder, Slot};
 use crate::tables::schema::read_options::ReadOptions;
 use crate::tables::text::source::Piece;
 
-/// A file; its groups of rows are decoded in parallel.
+/// Reads the rows of a file. Groups of rows are decoded in parallel.
 pub(crate) fn read_parquet(
     piece: &Piece,
     ids: &[&'static str],
@@ -74,7 +74,7 @@ struct Rows<'a> {
     file: &'a ParquetFile,
     header: &'a Header,
     attributes: &'a [usize],
-    /// Of the attributes.
+    /// Names of the attributes.
     names: &'a [String],
     decoder: &'a Decoder,
     most: usize,
@@ -103,7 +103,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Rows without nulls, one column after the other; `None` where a value is not what a column should have.
+    /// Converts rows without nulls column by column; `None` if a value does not have the type of its column.
     fn by_column(&self, rows: usize, lead: Vec<Cells>, attributes: &[Cells]) -> Option<Columns> {
         let mut out = Columns::empty(self.header, self.decoder);
         out.rows = rows;
@@ -143,7 +143,7 @@ impl Rows<'_> {
         columns: &[Cells],
         out: &mut Attributes,
     ) -> Option<()> {
-        /// Rows whose numbers of all columns are in the cache together.
+        /// Rows per pass, so that the numbers of all columns are in the cache.
         const BLOCK: usize = 1 << 10;
         let [floats, ints, _, doubles] = self.decoder.widths();
         (out.floats, out.ints) = (vec![0.0; rows * floats], vec![0; rows * ints]);
@@ -207,7 +207,7 @@ impl Rows<'_> {
         Some(())
     }
 
-    /// Rows with nulls, or with something wrong, which is named.
+    /// Converts rows with nulls, and reports invalid rows.
     fn row_by_row(
         &self,
         group: usize,
@@ -246,7 +246,7 @@ impl Rows<'_> {
         Ok(out)
     }
 
-    /// Attribute `i` of a row; the error is what was expected.
+    /// Appends attribute `i` of a row; the error is the expected value.
     fn attribute(
         &self,
         reader: &AttributeReader<'_>,
@@ -287,17 +287,17 @@ impl Rows<'_> {
     }
 }
 
-/// What to do about a column of floats that should be classes or ids.
+/// Remedy for floats as classes or ids.
 const FLOATS: &str = "the column holds floats: cast it to int64 where the file is written (pandas: `astype(\"Int64\")`)";
-/// What to do about times that are no whole numbers.
+/// Remedy for times that are not whole numbers.
 const TIMES: &str = "cast the column to a timestamp or an int64 where the file is written";
 
 fn text(bytes: &ByteArray) -> Option<&str> {
     std::str::from_utf8(bytes.data()).ok()
 }
 
-/// Writes the numbers of the rows `range` of a column, `size` each, into rows of `width` numbers from `at` on; `None`
-/// for one that is no f32.
+/// Copies the numbers of the rows `range` of a column, `size` per row, into rows of `width` numbers at position `at`.
+/// `None` if f32 cannot represent a number.
 fn fill(
     values: &Values,
     range: Range<usize>,
@@ -373,14 +373,14 @@ impl Field for Cell<'_> {
             (LeadingColumn::Label, Cell::Text(_)) => TEXT_LABELS,
             (LeadingColumn::Label | LeadingColumn::Id, Cell::F32(_) | Cell::F64(_)) => FLOATS,
             (LeadingColumn::Time, Cell::F32(_) | Cell::F64(_) | Cell::Text(_)) => TIMES,
-            // Nothing but the file can be changed.
+            // Only the file can be changed.
             _ => "",
         }
     }
     fn found(self) -> Cut {
         match self {
             Cell::Null => "nothing".into(),
-            // With a point, which whole numbers do not have.
+            // Printed with a point, which distinguishes them from whole numbers.
             Cell::F32(v) => (&format!("{v:?} (float32)")).into(),
             Cell::F64(v) => (&format!("{v:?} (float64)")).into(),
             _ => Cell::text(self, &mut String::new()).into(),

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::hash::{IntBuckets, TextHash};
 use crate::files::decoder_error;
 
-/// The type of one attribute, with the way its values become what a network takes.
+/// The type of an attribute, and how its values are encoded as inputs of a network.
 ///
-/// In a description (serde) it has GraphLearn's forms: `"int"`, `"float"`, `"string"`, `["int", 1000]`,
-/// `["string", 500]`, `["string", 800, true]`, `["string", null, true]`; written out it is an object that names the
-/// hash too.
+/// Descriptions (serde) accept GraphLearn's notation: `"int"`, `"float"`, `"string"`, `["int", 1000]`,
+/// `["string", 500]`, `["string", 800, true]`, `["string", null, true]`. A serialized type is an object that also contains
+/// the hash.
 ///
 /// ```
 /// use burn_gnn_data::{AttrType, TextHash};
@@ -29,20 +29,20 @@ pub enum AttrType {
     /// A number, f64: a column of [`DOUBLE_ATTRS`](crate::DOUBLE_ATTRS), for values that f32 cannot represent, such as
     /// large counts or coordinates. `"double"` in a description; GraphLearn has no such type.
     Double,
-    /// So many numbers, f32: a list in a Parquet file; in text joined by `,`, in brackets or not.
+    /// A vector of numbers, f32: a list in a Parquet file; in text, numbers joined by `,`, with or without brackets.
     Vector {
-        /// How many, 1 to 2²⁰, in every row.
+        /// Numbers in each row, 1 to 2²⁰.
         size: u32,
     },
-    /// A whole number, i64: a number, or with a dimension the key of a growing embedding.
+    /// A whole number, i64. With an embedding dimension, it is a key of a growing embedding.
     Int,
-    /// A text as it stands; with a dimension its 63-bit hash is the key of a growing embedding.
+    /// A text. With an embedding dimension, its 63-bit hash is a key of a growing embedding.
     Text,
-    /// A whole number hashed into, or naming, one of `buckets` categories.
+    /// A whole number that is one of `buckets` categories, or is hashed into one.
     IntBuckets {
         /// Number of buckets, at least 1.
         buckets: u32,
-        /// How a number comes to its bucket.
+        /// How a number is mapped to its bucket.
         by: IntBuckets,
         /// Whether an empty value gets a separate row, bucket number `buckets`.
         missing_row: bool,
@@ -51,16 +51,16 @@ pub enum AttrType {
     TextBuckets {
         /// Number of buckets, at least 1.
         buckets: u32,
-        /// Which hash.
+        /// The hash.
         hash: TextHash,
         /// Whether an empty text gets a separate row, bucket number `buckets`.
         missing_row: bool,
     },
-    /// Any number of texts joined by `,`, each hashed. An empty text is one empty value.
+    /// Several texts joined by `,`, each hashed. An empty text is one empty value.
     MultiText {
         /// Number of buckets, at least 1; `None` for a growing embedding, whose keys are 63-bit hashes.
         buckets: Option<u32>,
-        /// Which hash; growing tables always use [`TextHash::FarmFingerprint64`].
+        /// The hash; growing embeddings always use [`TextHash::FarmFingerprint64`].
         hash: TextHash,
         /// Whether an empty value gets a separate row, bucket number `buckets`.
         missing_row: bool,
@@ -69,7 +69,8 @@ pub enum AttrType {
 
 impl AttrType {
     /// A vector of `size` numbers, such as an embedding: a list column of a Parquet file, or numbers joined by `,` in a
-    /// text. It takes `size` columns of the floats. A list of another length and a null are errors of the reader.
+    /// text. It becomes `size` columns of the float attributes. Readers return an error for a list of another length and
+    /// for a null.
     ///
     /// ```
     /// use burn_gnn_data::{AttrType, Csv, Decoder, read_nodes};
@@ -85,8 +86,8 @@ impl AttrType {
     pub fn vector(size: u32) -> Self {
         Self::Vector { size }
     }
-    /// A whole number that is hashed into one of `buckets` categories, GraphLearn's `("int", buckets)`: numbers below
-    /// `buckets` may share a bucket (of 1000, 7 is in bucket 88). For numbers that are categories already use
+    /// A whole number that is hashed into one of `buckets` categories, GraphLearn's `("int", buckets)`. Numbers below
+    /// `buckets` may share a bucket (with 1000 buckets, 7 is in bucket 88). For numbers that are categories, use
     /// [`category`](Self::category).
     ///
     /// ```
@@ -98,8 +99,8 @@ impl AttrType {
     pub fn hashed_int(buckets: u32) -> Self {
         Self::IntBuckets { buckets, by: IntBuckets::default(), missing_row: false }
     }
-    /// A whole number in `0..count` that is its category, [`IntBuckets::Identity`]; another number is an error of the
-    /// reader.
+    /// A whole number in `0..count` that is a category, [`IntBuckets::Identity`]. Readers return an error for another
+    /// number.
     ///
     /// ```
     /// use burn_gnn_data::{AttrType, Decoder, read_nodes};
@@ -118,7 +119,7 @@ impl AttrType {
     pub fn string_buckets(buckets: u32) -> Self {
         Self::TextBuckets { buckets, hash: TextHash::MurmurHash64A, missing_row: false }
     }
-    /// `("string", buckets, True)`; `None` grows.
+    /// Several texts joined by `,`, GraphLearn's `("string", buckets, True)`; `None` for a growing embedding.
     pub fn multi_string(buckets: impl Into<Option<u32>>) -> Self {
         Self::MultiText {
             buckets: buckets.into(),
@@ -126,8 +127,8 @@ impl AttrType {
             missing_row: false,
         }
     }
-    /// Empty values get a separate row, behind the buckets, where GraphLearn mixes them with bucket 0 or the bucket
-    /// of the empty text. Only for attributes with buckets.
+    /// Gives empty values a separate row after the buckets. GraphLearn assigns them to bucket 0 or to the bucket of the
+    /// empty text. Only for attributes with buckets.
     ///
     /// # Panics
     /// The type has no buckets.
@@ -136,11 +137,13 @@ impl AttrType {
     pub fn with_missing_row(mut self) -> Self {
         match self.missing_row() {
             Some(row) => *row = true,
-            None => panic!("{self:?} has no buckets, so no row for missing values either"),
+            None => panic!(
+                "expected an attribute with buckets for a row of missing values, got {self:?}"
+            ),
         }
         self
     }
-    /// Whether empty values have a separate row, of a type with buckets.
+    /// Whether empty values have a separate row; `None` for a type without buckets.
     fn missing_row(&mut self) -> Option<&mut bool> {
         match self {
             Self::IntBuckets { missing_row, .. }
@@ -149,7 +152,7 @@ impl AttrType {
             _ => None,
         }
     }
-    /// The bucket of empty values, where they have a separate one.
+    /// The bucket of empty values, if they have a separate one.
     pub(crate) fn missing_bucket(&self) -> Option<i64> {
         match *self {
             Self::IntBuckets { buckets, missing_row: true, .. }
@@ -160,11 +163,11 @@ impl AttrType {
             _ => None,
         }
     }
-    /// GraphLearn's tuple `(type[, bucket[, multival]])`.
+    /// Constructs a type from GraphLearn's tuple `(type[, bucket[, multival]])`.
     ///
     /// # Errors
-    /// [`DataError::Decoder`] as GraphLearn: a type that is not `int`, `float` or `string`, several values of another
-    /// type than string, buckets of floats, no buckets at all.
+    /// [`DataError::Decoder`] as in GraphLearn: a type other than `int`, `float`, `double` and `string`, several values of
+    /// another type than string, buckets of floats, 0 buckets.
     pub fn from_parts(ty: &str, buckets: Option<u64>, multi: bool) -> Result<Self, DataError> {
         let refuse = |message: String| Err(decoder_error("attr_types", message));
         let buckets = match buckets {
@@ -191,7 +194,7 @@ impl AttrType {
             _ => refuse(format!("expected a type of int, float, double, string, got {ty:?}")),
         }
     }
-    /// Rows of the embedding table: the buckets and the row for missing values, `None` without buckets.
+    /// Rows of the embedding table: buckets and, if there is one, the row of missing values. `None` without buckets.
     pub fn rows(&self) -> Option<usize> {
         match *self {
             Self::IntBuckets { buckets, missing_row, .. }
@@ -219,12 +222,12 @@ impl AttrType {
     }
 }
 
-/// Buckets are node numbers of a relation when rows are summed.
+/// Most buckets. They are node ids of a relation when rows of a table are summed.
 const MOST_BUCKETS: u32 = u32::MAX - 2;
-/// Numbers of a vector.
+/// Most numbers of a vector.
 const MOST_NUMBERS: u32 = 1 << 20;
 
-/// How descriptions write an attribute type.
+/// An attribute type in a description.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Form {
@@ -282,14 +285,14 @@ impl TryFrom<Form> for AttrType {
             (Self::IntBuckets { by, .. }, None, Some(b)) => *by = b,
             _ => {
                 return refuse(
-                    "expected `hash` beside string buckets and `by` beside int buckets only",
+                    "expected `hash` only with string buckets and `by` only with int buckets",
                 );
             }
         }
         match out.missing_row() {
             Some(row) => *row = full.missing_row,
             None if full.missing_row => {
-                return refuse("expected `missing_row` beside buckets only");
+                return refuse("expected `missing_row` only with buckets");
             }
             None => {}
         }

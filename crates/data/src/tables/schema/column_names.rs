@@ -4,7 +4,7 @@
 pub const WEIGHT: &str = "weight";
 /// Column of labels, `[rows]` i64.
 pub const LABEL: &str = "label";
-/// Name of the labels' texts, where labels are texts ([`Decoder::text_labels`], [`Frame::text`]).
+/// Texts of the labels ([`Frame::text`]), if labels are texts ([`Decoder::text_labels`]).
 pub const LABEL_TEXT: &str = "label_text";
 /// Column of timestamps, `[rows]` i64.
 pub const TIMESTAMP: &str = "timestamp";
@@ -22,8 +22,7 @@ pub fn list_attr(i: usize) -> String {
     format!("list_attr_{i}")
 }
 
-/// Name of the texts of the `i`-th attribute of kind text without buckets, as they stand in the table
-/// ([`Frame::text`]).
+/// Name of the texts of the `i`-th text attribute without buckets ([`Frame::text`]).
 pub fn text_attr(i: usize) -> String {
     format!("text_attr_{i}")
 }

@@ -8,15 +8,14 @@ use super::csv_options::Csv;
 use crate::columns::narrow::RoundedCount;
 use crate::files::decoder_error;
 
-/// What stands between attributes.
+/// The delimiter between attributes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Delimiter {
-    /// Exactly this text; the empty one separates nothing.
+    /// This text. An empty delimiter does not split.
     Exact(String),
-    /// Any one of these characters, as GraphLearn understands `attr_delimiter`: with `"::"` the text `a::b` has the
-    /// parts `a`, nothing and `b`. An empty text has no parts at all then. The same as [`Exact`](Self::Exact) for one
-    /// character.
+    /// Any of these characters, GraphLearn's `attr_delimiter`: with `"::"`, the text `a::b` has the parts `a`, an empty
+    /// one and `b`. An empty text has no parts. Equal to [`Exact`](Self::Exact) for one character.
     AnyOf {
         /// The characters.
         any_of: String,
@@ -29,10 +28,10 @@ impl Default for Delimiter {
     }
 }
 
-/// Which optional columns a node or edge table has, and what is inside its attribute column.
+/// Describes a node or edge table: its optional columns and the types of its attributes.
 ///
 /// Nodes: `id [weight] [label] [timestamp] [attributes]`; edges:
-/// `src_id dst_id [weight] [label] [timestamp] [attributes]`. A column is there if and only if the decoder says so.
+/// `src_id dst_id [weight] [label] [timestamp] [attributes]`. The table must have exactly the columns of the decoder.
 /// (GraphLearn reads timestamps of edges only.)
 ///
 /// ```
@@ -58,59 +57,59 @@ pub struct Decoder {
     pub weighted: bool,
     /// Whether there is a column of labels.
     pub labeled: bool,
-    /// Whether labels are texts, the names of classes; see [`text_labels`](Self::text_labels).
+    /// Whether labels are names of classes; see [`text_labels`](Self::text_labels).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub text_labels: bool,
     /// Whether there is a column of timestamps.
     pub timestamped: bool,
     /// Types of the attributes; empty if there is no attribute column.
     pub attr_types: Vec<AttrType>,
-    /// What separates attributes.
+    /// Delimiter between attributes.
     pub attr_delimiter: Delimiter,
-    /// Columns of each attribute's embedding, one entry per attribute (`None` or 0: a number), or empty where nothing
-    /// is embedded. Read by [`feature_spec`](Self::feature_spec) only.
+    /// Embedding size of each attribute (`None` or 0: no embedding); empty if no attribute is embedded. Used by
+    /// [`feature_spec`](Self::feature_spec) only.
     pub attr_dims: Vec<Option<usize>>,
-    /// Whether an empty weight, timestamp or attribute that should be a number is 0, as in GraphLearn, and not an error.
-    /// Labels are classes, of which 0 is one: see [`empty_label`](Self::empty_label).
+    /// Whether an empty weight, timestamp or number is read as 0, as in GraphLearn, instead of an error. Labels are
+    /// excepted, since 0 is a class: see [`empty_label`](Self::empty_label).
     pub empty_as_zero: bool,
-    /// What an empty label is: -1 for no class (what GraphLearn reads is 0, the first class). `None`: an error.
+    /// The label of an empty field, such as -1 for no class (GraphLearn reads 0, the first class). `None`: an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub empty_label: Option<i64>,
-    /// Whether a weight or float attribute that f32 cannot represent becomes the nearest f32, and not an error: a number
-    /// beyond 3.4e38 infinite, one below 1.4e-45 zero, a whole number beyond 2^24 another. Fractions are always rounded
-    /// to the nearest f32.
+    /// Whether a weight or float attribute that f32 cannot represent is rounded to the nearest f32 instead of an error: a
+    /// number beyond 3.4e38 becomes infinite, one below 1.4e-45 becomes 0, and a whole number beyond 2^24 may become
+    /// another one. Fractions are always rounded to the nearest f32.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub round_floats: bool,
     /// Counts the numbers that `round_floats` changed.
     #[serde(skip)]
     pub rounded: RoundedCount,
-    /// Names of the columns, for CSV files; `None` for GraphLearn's format.
+    /// Options of a CSV or Parquet table; `None` for GraphLearn's format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub csv: Option<Csv>,
 }
 
 impl Decoder {
-    /// Ids only.
+    /// A table with ids only.
     pub fn new() -> Self {
         Self::default()
     }
-    /// With a column of weights.
+    /// Adds a column of weights.
     #[must_use]
     pub fn weighted(mut self) -> Self {
         self.weighted = true;
         self
     }
-    /// With a column of labels.
+    /// Adds a column of labels.
     #[must_use]
     pub fn labeled(mut self) -> Self {
         self.labeled = true;
         self
     }
-    /// With a column of labels that are texts: class `i` is the `i`-th of their names in ascending order of bytes, over
-    /// all rows of the table; an empty label is no class, -1 (or [`empty_label_as`](Self::empty_label_as)). The names
-    /// stay beside the numbers: [`class_names`](crate::class_names).
+    /// Adds a column of labels that are texts. Class `i` is the `i`-th name in ascending order of bytes over all rows of
+    /// the table. An empty label is no class, -1 (or [`empty_label_as`](Self::empty_label_as)). The texts are kept as well,
+    /// and [`class_names`](crate::class_names) returns the names.
     ///
-    /// Two tables number their own classes each; a shard of a table is refused. Texts that are to be features are
+    /// Each table numbers its classes by itself, and a shard of a table is an error. For texts that are features, use
     /// attributes ([`AttrType::Text`], [`AttrType::string_buckets`]).
     ///
     /// ```
@@ -132,37 +131,37 @@ impl Decoder {
         (self.labeled, self.text_labels) = (true, true);
         self
     }
-    /// With a column of timestamps.
+    /// Adds a column of timestamps.
     #[must_use]
     pub fn timestamped(mut self) -> Self {
         self.timestamped = true;
         self
     }
-    /// With a column of attributes.
+    /// Sets the types of the attributes.
     #[must_use]
     pub fn with_attributes(mut self, types: impl IntoIterator<Item = AttrType>) -> Self {
         self.attr_types = types.into_iter().collect();
         self
     }
-    /// With exactly this text between attributes, not `:`.
+    /// Sets the delimiter between attributes; `:` by default.
     #[must_use]
     pub fn with_delimiter(mut self, delimiter: impl Into<String>) -> Self {
         self.attr_delimiter = Delimiter::Exact(delimiter.into());
         self
     }
-    /// With any of these characters between attributes, as GraphLearn has it.
+    /// Splits attributes at any of these characters, as GraphLearn does.
     #[must_use]
     pub fn with_delimiter_set(mut self, characters: impl Into<String>) -> Self {
         self.attr_delimiter = Delimiter::AnyOf { any_of: characters.into() };
         self
     }
-    /// With these embedding sizes, one per attribute.
+    /// Sets the embedding sizes, one per attribute.
     #[must_use]
     pub fn with_dims(mut self, dims: impl IntoIterator<Item = Option<usize>>) -> Self {
         self.attr_dims = dims.into_iter().collect();
         self
     }
-    /// Empty weights, timestamps and numbers among the attributes are 0; empty labels are an error still.
+    /// Reads empty weights, timestamps and numbers as 0. Empty labels remain an error.
     #[must_use]
     pub fn empty_as_zero(mut self) -> Self {
         self.empty_as_zero = true;
@@ -192,16 +191,16 @@ impl Decoder {
     pub(crate) fn rounding(&self) -> Option<&RoundedCount> {
         self.round_floats.then_some(&self.rounded)
     }
-    /// Empty labels are this number: -1 for no class.
+    /// Reads empty labels as this number, such as -1 for no class.
     #[must_use]
     pub fn empty_label_as(mut self, label: i64) -> Self {
         self.empty_label = Some(label);
         self
     }
 
-    /// For CSV files with these columns. Attributes are columns then, and nothing is split. A weight, label or timestamp
-    /// that `csv` names is read, as if by [`weighted`](Self::weighted), [`labeled`](Self::labeled) and
-    /// [`timestamped`](Self::timestamped).
+    /// Reads CSV or Parquet files with these columns. Each attribute is a column then, and is not split. If `csv` has names
+    /// for weight, label or timestamp, these columns are added as by [`weighted`](Self::weighted),
+    /// [`labeled`](Self::labeled) and [`timestamped`](Self::timestamped).
     #[must_use]
     pub fn csv(mut self, csv: Csv) -> Self {
         self.weighted |= csv.weight.is_some();
@@ -211,8 +210,7 @@ impl Decoder {
         self
     }
 
-    /// Where each attribute lies in [`Attributes`](crate::Attributes): GraphLearn keeps attributes by kind, in their
-    /// order.
+    /// The column of each attribute in [`Attributes`](crate::Attributes), which groups attributes by kind.
     pub fn slots(&self) -> Vec<Slot> {
         self.layout().0
     }
@@ -256,10 +254,10 @@ impl Decoder {
         }
         lists
     }
-    /// The bucket of a text of attribute `i`, a text with buckets.
+    /// The bucket of a text of attribute `i`.
     ///
     /// # Errors
-    /// [`DataError::Decoder`]: there is no such attribute, or it is another kind.
+    /// [`DataError::Decoder`]: there is no such attribute, or its type is not a text with buckets.
     pub fn bucket(&self, i: usize, text: &str) -> Result<i64, DataError> {
         match self.attr_types.get(i) {
             Some(
@@ -273,7 +271,7 @@ impl Decoder {
         }
     }
     pub(crate) fn check(&self) -> Result<(), DataError> {
-        // What a description names in vain; `csv` sets the flags.
+        // `Decoder::csv` sets these flags; a description may lack them.
         let named = self.csv.iter().flat_map(|csv| {
             [
                 ("weight", "weighted", &csv.weight, self.weighted),
@@ -297,7 +295,7 @@ impl Decoder {
     }
 }
 
-/// Where an attribute lies in [`Attributes`](crate::Attributes).
+/// The column of an attribute in [`Attributes`](crate::Attributes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// Column of `floats`; the first of a vector.

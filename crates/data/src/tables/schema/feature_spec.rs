@@ -10,10 +10,10 @@ use super::attr_type::AttrType;
 use super::decoder::{Decoder, Slot};
 use crate::files::decoder_error;
 
-/// How an attribute becomes columns.
+/// How an attribute is encoded as features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FeatureKind {
-    /// The number itself, one column.
+    /// The number itself, one feature.
     Number,
     /// A row of a table of `rows` rows.
     Embedding {
@@ -36,16 +36,16 @@ pub enum FeatureKind {
 pub struct FeaturePart {
     /// Number of the attribute.
     pub attribute: usize,
-    /// What is made of it.
+    /// Its encoding.
     pub kind: FeatureKind,
-    /// Where its values are.
+    /// Column of its values.
     pub slot: Slot,
     /// Its output features.
     pub columns: Range<usize>,
 }
 
-/// The layout of encoded attributes, in the order of the attributes. (GraphLearn puts floats first, then whole numbers,
-/// then texts.) `Display` prints it, one line per attribute.
+/// The layout of encoded attributes, in the order of the attributes. (GraphLearn orders floats first, then whole numbers,
+/// then texts.) `Display` prints one line per attribute.
 ///
 /// ```
 /// use burn_gnn_data::{AttrType, Decoder};
@@ -62,7 +62,7 @@ pub struct FeaturePart {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureSpec {
-    /// One part per attribute that is not excluded; of a vector one per number.
+    /// One part per attribute that is not excluded; for a vector, one per number.
     pub parts: Vec<FeaturePart>,
 }
 
@@ -104,16 +104,16 @@ impl fmt::Display for FeatureSpec {
 }
 
 impl Decoder {
-    /// What an encoder makes of the attributes: numbers, embeddings with `attr_dims` columns, bags of embeddings.
+    /// The encoding of each attribute: numbers, embeddings of size `attr_dims`, bags of embeddings.
     ///
     /// # Errors
-    /// [`DataError::Decoder`] where GraphLearn asserts: another number of `attr_dims` than of attributes, a dimension
-    /// for a float, none for buckets or for a text.
+    /// [`DataError::Decoder`] as GraphLearn asserts: another number of `attr_dims` than of attributes, a size for a float,
+    /// no size for buckets or for a text.
     pub fn feature_spec(&self) -> Result<FeatureSpec, DataError> {
         self.feature_spec_without(&[])
     }
 
-    /// [`feature_spec`](Self::feature_spec) of all attributes but those in these columns of the [`Csv`](crate::Csv).
+    /// [`feature_spec`](Self::feature_spec) without the attributes in these columns of the [`Csv`](crate::Csv).
     ///
     /// # Errors
     /// As [`feature_spec`](Self::feature_spec); no such column.
@@ -251,8 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn parts_stand_in_the_order_of_attributes() {
-        // GraphLearn would put the float first.
+    fn parts_have_the_order_of_the_attributes() {
+        // GraphLearn orders the float first.
         let s = spec(
             vec![AttrType::multi_string(7), Int, Float, AttrType::string_buckets(3)],
             &[4, 0, 0, 2],

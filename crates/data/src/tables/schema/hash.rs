@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 /// GraphLearn's seed of MurmurHash64A (`src/common/base/hash.cc`).
 const SEED: u64 = 0x00DE_CAFC_AFFE;
 
-/// Which hash puts a text into a bucket, `hash(bytes) mod buckets` without sign. No text is trimmed or folded before.
+/// The hash that maps a text to a bucket, `hash(bytes) mod buckets`, unsigned. Texts are not trimmed or case-folded.
 ///
-/// The two put the same text into different buckets: `shanghai` of 800 is 768 by the first and 184 by the second.
+/// The two hashes map a text to different buckets: with 800 buckets, `shanghai` is in 768 by the first and in 184 by the
+/// second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextHash {
-    /// MurmurHash64A with the seed `0xDECAFCAFFE`: what GraphLearn does to single-valued strings when it loads them.
+    /// MurmurHash64A with the seed `0xDECAFCAFFE`, GraphLearn's hash of single-valued strings.
     #[serde(rename = "murmur_hash64a")]
     MurmurHash64A,
     /// FarmHash Fingerprint64: TensorFlow's `to_hash_bucket_fast`, which GraphLearn's models use for multi-valued
@@ -45,22 +46,22 @@ pub(crate) fn key(text: &str) -> i64 {
     (TextHash::FarmFingerprint64.hash(text) % i64::MAX as u64) as i64
 }
 
-/// How a whole number comes to a bucket.
+/// How a whole number is mapped to a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntBuckets {
-    /// Fingerprint64 of the decimal text, as GraphLearn's models do (7 of 1000 is 88). Numbers below the bucket count
-    /// may share a bucket.
+    /// Fingerprint64 of the decimal text, as in GraphLearn's models (with 1000 buckets, 7 is in 88). Numbers below the
+    /// bucket count may share a bucket.
     #[default]
     FarmFingerprint64,
-    /// The number itself, which must lie in `0..buckets`.
+    /// The number itself, which must be in `0..buckets`.
     Identity,
     /// The number modulo the bucket count, never negative.
     Modulo,
 }
 
 impl IntBuckets {
-    /// The bucket of `value`; `None` where it must lie in `0..buckets` and does not.
+    /// The bucket of `value`; `None` for [`Identity`](Self::Identity) of a value outside `0..buckets`.
     pub(crate) fn bucket(self, value: i64, buckets: u32) -> Option<i64> {
         match self {
             Self::FarmFingerprint64 => {
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn murmur_as_graphlearn_has_it() {
+    fn murmur_hashes_equal_those_of_graphlearn() {
         let vectors = [
             ("", 0x8176_9421_199f_9e3b, [9, 399, 699, 899]),
             ("a", 0x2996_2dc0_26ea_c9fc, [8, 368, 668, 868]),
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn farmhash_as_tensorflow_has_it() {
+    fn fingerprints_equal_those_of_tensorflow() {
         let vectors = [
             ("", 0x9ae1_6a3b_2f90_404f),
             ("a", 0xb345_4265_b6df_75e3),
@@ -118,7 +119,7 @@ mod tests {
         for (text, hash) in vectors {
             assert_eq!(TextHash::FarmFingerprint64.hash(text), hash, "{text}");
         }
-        // Every branch by length, computed with the C++ library through pyfarmhash 0.5.1.
+        // One text for each branch on the length; values of the C++ library through pyfarmhash 0.5.1.
         let long = "the quick brown fox jumps over the lazy dog, ".repeat(5);
         for (n, hash) in [
             (16, 0x53fd_fe1a_208a_5526),
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn three_ways_from_numbers_to_buckets() {
+    fn numbers_are_mapped_to_buckets() {
         let all = |v| {
             [IntBuckets::FarmFingerprint64, IntBuckets::Identity, IntBuckets::Modulo]
                 .map(|k| k.bucket(v, 1000))

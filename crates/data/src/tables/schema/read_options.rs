@@ -1,45 +1,45 @@
-//! Defines the options for malformed rows, duplicate nodes and unknown nodes.
+//! Defines the options for invalid rows, duplicate nodes and unknown nodes.
 
 use crate::files::decompression_limit::MAX_EXPANSION;
 
-/// What happens to a node id that an earlier row of its table has.
+/// How a node id that occurs in an earlier row of its table is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
     /// An error.
     #[default]
     Refuse,
-    /// The first row counts, as in GraphLearn.
+    /// The first row is used, as in GraphLearn.
     First,
-    /// The last row counts; the node keeps the place of the first.
+    /// The last row is used, at the position of the first.
     Last,
 }
 
-/// What happens to an edge that names a node which its table does not have.
+/// How an edge is read whose node is not in the node table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownNodes {
     /// An error.
     #[default]
     Refuse,
-    /// The node is added behind those of the table, in the order in which edges name them (edge tables in the order
-    /// they were given, in each all sources, then all destinations). Its numbers are 0, its weight 0, its label and
-    /// timestamp -1, as GraphLearn's defaults; its buckets are 0 or, where there is one, the row for missing values.
+    /// The node is added after those of the table, in the order of the edges (edge tables in the order of the calls, and
+    /// in each table all sources, then all destinations). Its numbers and its weight are 0, its label and timestamp -1, as
+    /// in GraphLearn. Its buckets are 0 or, if there is one, the row of missing values.
     Add,
 }
 
-/// How tables are read. Options belong to one call; there are no global ones.
+/// Options of a call that reads tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Wrong rows that are reported together, at least 1; the first is an error as it is, more come as
+    /// Most invalid rows that are reported together, at least 1. Several are a
     /// [`DataError::Problems`](crate::DataError::Problems).
     pub max_problems: usize,
-    /// Nodes given twice.
+    /// Duplicate nodes.
     pub duplicates: Duplicates,
-    /// Nodes not given at all.
+    /// Nodes of edges that are not in a node table.
     pub unknown_nodes: UnknownNodes,
     /// Whether a long load draws a progress bar (on a terminal).
     pub progress: bool,
-    /// Bytes that a byte of a compressed file may expand to (16 MiB are free), so that a small file cannot fill the
-    /// memory. Counted as the file is read: one that expands too far at its beginning is refused there.
+    /// Most bytes that one byte of a compressed file may expand to, in addition to 16 MiB, so that a small file cannot fill
+    /// the memory. The ratio is checked while the file is read.
     pub max_expansion: u32,
 }
 
@@ -57,29 +57,29 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// The first problem is an error, repeated and unknown nodes are problems.
+    /// The default: the first invalid row is an error, and so are duplicate and unknown nodes.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Reports up to `n` problems together.
+    /// Reports up to `n` invalid rows together.
     #[must_use]
     pub fn with_max_problems(mut self, n: usize) -> Self {
         self.max_problems = n.max(1);
         self
     }
-    /// What happens to repeated nodes.
+    /// Sets how duplicate nodes are read.
     #[must_use]
     pub fn with_duplicates(mut self, duplicates: Duplicates) -> Self {
         self.duplicates = duplicates;
         self
     }
-    /// What happens to unknown nodes.
+    /// Sets how unknown nodes are read.
     #[must_use]
     pub fn with_unknown_nodes(mut self, unknown_nodes: UnknownNodes) -> Self {
         self.unknown_nodes = unknown_nodes;
         self
     }
-    /// With or without a progress bar.
+    /// Draws a progress bar or none.
     #[must_use]
     pub fn with_progress(mut self, progress: bool) -> Self {
         self.progress = progress;

@@ -10,21 +10,21 @@ use super::decompress::{text, text_of};
 use super::source::Piece;
 use crate::files::{Progress, io_error, open, text_error};
 
-/// Bytes of a block: long enough that one block keeps a core busy for milliseconds, short enough to stay in its cache.
+/// Bytes of a block: it takes a core some milliseconds and fits in its cache.
 pub(super) const BLOCK: usize = 1 << 20;
 
 /// Blocks of whole lines; the last line may lack its end.
 pub(crate) struct Blocks<'a> {
     path: &'a Path,
     reader: Box<dyn Read + Send>,
-    /// Bytes that were read and not given out.
+    /// Bytes after the last block.
     rest: Vec<u8>,
     size: usize,
     ended: bool,
 }
 
 impl<'a> Blocks<'a> {
-    /// Opens the file and takes its first line off, without its end; `None` for an empty file.
+    /// Opens a file and reads its first line, without its end; `None` for an empty file.
     pub(crate) fn open(
         piece: &'a Piece,
         max_expansion: u32,
@@ -46,7 +46,7 @@ impl<'a> Blocks<'a> {
         Ok((blocks, header))
     }
 
-    /// All of a file, without a header.
+    /// Opens a file without a header.
     pub(crate) fn whole(path: &'a Path, progress: bool) -> Result<Self, DataError> {
         Ok(Self::new(path, text_of(path, progress)?))
     }
@@ -77,7 +77,7 @@ pub(crate) fn lines(block: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What `parse` makes of blocks, in their order. They are read one after the other and parsed at the same time.
+/// Parses blocks and returns the results in order. Blocks are read sequentially and parsed in parallel.
 pub(crate) fn parse_blocks<B: Send, T: Send>(
     blocks: impl Iterator<Item = B> + Send,
     parse: impl Fn(usize, B) -> Result<T, DataError> + Sync + Send,
@@ -101,7 +101,7 @@ impl Iterator for Blocks<'_> {
         let mut block = std::mem::take(&mut self.rest);
         let mut searched = 0;
         while !self.ended {
-            // A line longer than the block: go on until it ends.
+            // A line longer than the block is read until its end.
             let before = block.len();
             let want = if before < self.size { self.size - before } else { before };
             let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block);
@@ -125,7 +125,7 @@ impl Iterator for Blocks<'_> {
     }
 }
 
-/// Number of lines that end before byte `end` of a plain file: what stands before a range, for messages.
+/// Number of lines that end before byte `end` of a plain file, for messages about rows of a shard.
 pub(crate) fn lines_before(path: &Path, end: u64) -> u64 {
     let Ok((file, _)) = open(path) else { return 0 };
     let (mut reader, mut lines) = (BufReader::with_capacity(BLOCK, file).take(end), 0);

@@ -11,13 +11,13 @@ use crate::files::{Expected, table_error, text_error};
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Blocks of whole records. The first has no byte order mark; the last may hold a record without its end, and a block
-/// with wrong quotes is the last.
+/// Blocks of whole records. The first has no byte order mark. The last may end without a line end. A block with invalid
+/// quotes is the last one.
 pub(crate) struct RecordBlocks {
     path: PathBuf,
     reader: Box<dyn Read + Send>,
     pub(crate) dialect: Dialect,
-    /// Bytes that were read and not given out.
+    /// Bytes after the last block.
     rest: Vec<u8>,
     begun: bool,
     ended: bool,
@@ -35,7 +35,7 @@ impl Iterator for RecordBlocks {
     fn next(&mut self) -> Option<Self::Item> {
         let mut block = std::mem::take(&mut self.rest);
         while !self.ended {
-            // A record longer than the block: go on until it ends.
+            // A record longer than the block is read until its end.
             let before = block.len();
             let want = if before < BLOCK { BLOCK - before } else { before };
             match self.reader.by_ref().take(want as u64).read_to_end(&mut block) {
@@ -67,7 +67,7 @@ impl Iterator for RecordBlocks {
     }
 }
 
-/// The text behind its first lines.
+/// Skips the first lines of a text.
 pub(crate) fn behind_lines(
     path: &Path,
     text: Box<dyn Read + Send>,
@@ -93,11 +93,11 @@ pub(crate) fn behind_lines(
     Ok(Box::new(text))
 }
 
-/// The error for quotes that enclose no field.
+/// The expected value for an invalid quote.
 pub(crate) fn quote_error(bad: BadQuote) -> Expected {
     let (what, remedy) = if bad.closed {
         (
-            "a delimiter or a line end behind the closing quote of the field",
+            "a delimiter or a line end after the closing quote of the field",
             "write quotes inside of a field twice; `Csv::with_escape('\\\\')` reads `\\\"`, `Csv::without_quotes` takes quotes as \
              text",
         )
@@ -116,10 +116,10 @@ pub(crate) fn line_of(record: &[u8]) -> &[u8] {
     record.strip_suffix(b"\r").unwrap_or(record)
 }
 
-/// Fields of a row that are looked at for an error: more than it shows.
+/// Most fields of a row in an error, which is truncated later.
 const MOST: usize = 100;
 
-/// The first fields of a row, as errors show them.
+/// Joins the first fields of a row for an error.
 #[cfg_attr(
     not(any(feature = "rdf", feature = "yaml")),
     allow(dead_code, reason = "read by formats that are features")
@@ -149,18 +149,18 @@ impl Record {
     }
 }
 
-/// A CSV file record by record; the first has been read.
+/// A CSV file, read record by record; the header is read on construction.
 pub(crate) struct CsvFile {
     blocks: RecordBlocks,
     block: Vec<u8>,
-    /// Where the next record begins in the block.
+    /// Position of the next record in the block.
     at: usize,
     /// Line ends before byte `counted` of the block.
     lines: u64,
     counted: usize,
     /// The names of the columns.
     pub(crate) head: Record,
-    /// The line that they begin in.
+    /// Line of the names.
     pub(crate) head_line: u64,
     record: Record,
 }

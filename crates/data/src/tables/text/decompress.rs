@@ -13,8 +13,7 @@ use crate::files::{
     CountingReader, MARK, Progress, format_error, io_error, open, reading_file, text_error,
 };
 
-/// Logarithms of the bytes that a zstd frame may ask the decoder to keep at once: what any file may, and what the
-/// longest may.
+/// Bounds on the logarithm of the window of a zstd frame, which the decoder keeps in memory.
 #[cfg(feature = "zstd")]
 const WINDOW: [u32; 2] = [24, 27];
 
@@ -25,7 +24,7 @@ pub(crate) enum Compression {
     Zstd,
 }
 
-/// By the first bytes, which no text in UTF-8 has.
+/// Detects the compression from the first bytes, which are not valid UTF-8.
 pub(crate) fn compressed(
     path: &Path,
     file: &mut BufReader<File>,
@@ -40,7 +39,7 @@ pub(crate) fn compressed(
     })
 }
 
-/// By the first bytes, which no table of text begins with: a header has a colon or the name of a column.
+/// Detects a Parquet file from its first bytes.
 pub(crate) fn is_parquet(path: &Path) -> Result<bool, DataError> {
     let mut start = [0; 4];
     match open(path)?.0.read_exact(&mut start) {
@@ -50,8 +49,7 @@ pub(crate) fn is_parquet(path: &Path) -> Result<bool, DataError> {
     }
 }
 
-/// A decompressor that is stopped as soon as it has given too much for what it has taken, not only when the whole file
-/// would.
+/// A decompressor that fails as soon as its output is too long for the input so far, not only at the end of the file.
 struct Bounded<R> {
     inner: R,
     taken: Arc<AtomicU64>,
@@ -75,7 +73,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The text of a file, decompressed; expanded at most to `max_expansion` times its length (and 16 MiB).
+/// Opens the text of a file, decompressed to at most `max_expansion` times its length and 16 MiB.
 pub(crate) fn text(
     path: &Path,
     max_expansion: u32,
@@ -116,8 +114,7 @@ pub(crate) fn text(
     without_mark(path, text)
 }
 
-/// The text behind a byte order mark of UTF-8, which no reader takes for a part of the first field; text in UTF-16 is an
-/// error.
+/// Skips a byte order mark of UTF-8, which would be a part of the first field. Text in UTF-16 is an error.
 fn without_mark(
     path: &Path,
     mut text: Box<dyn Read + Send>,
@@ -134,7 +131,7 @@ fn without_mark(
     Ok(Box::new(std::io::Cursor::new(start).chain(text)))
 }
 
-/// [`text`] of a reader without options.
+/// [`text`] with the default bound on expansion.
 pub(crate) fn text_of(path: &Path, progress: bool) -> Result<Box<dyn Read + Send>, DataError> {
     text(path, MAX_EXPANSION, &reading_file(progress, path))
 }

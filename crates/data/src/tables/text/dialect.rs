@@ -2,14 +2,14 @@
 
 use memchr::{memchr, memchr2, memchr2_iter, memrchr2};
 
-/// What separates and encloses the fields of a text.
+/// The delimiter, quote, escape and comment mark of a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialect {
     delimiter: Vec<u8>,
     quote: Option<u8>,
     escape: Option<u8>,
     comment: Option<Vec<u8>>,
-    /// What each byte of a field without quotes may begin.
+    /// Class of each byte in a field without quotes.
     class: [Class; 256],
 }
 
@@ -22,7 +22,7 @@ enum Class {
 }
 
 impl Dialect {
-    /// The delimiter is not empty and holds no line end.
+    /// The delimiter must not be empty or contain line ends.
     pub(crate) fn new(
         delimiter: &[u8],
         quote: Option<u8>,
@@ -39,7 +39,7 @@ impl Dialect {
         let comment = comment.map(|c| c.as_bytes().to_vec());
         Self { delimiter: delimiter.to_vec(), quote, escape, comment, class }
     }
-    /// As in RFC 4180.
+    /// The dialect of RFC 4180.
     #[cfg_attr(
         not(any(feature = "rdf", feature = "yaml")),
         allow(dead_code, reason = "read by formats that are features")
@@ -48,7 +48,8 @@ impl Dialect {
         Self::new(&[delimiter], Some(b'"'), None, None)
     }
 
-    /// Bytes up to the first that ends a field without quotes, or may; `None` where there is none, or an escape.
+    /// Number of bytes before the first delimiter or line end of a field without quotes; `None` if there is none, or if an
+    /// escape comes first.
     #[inline]
     pub(crate) fn plain_length(&self, text: &[u8]) -> Option<usize> {
         let is_special = |&b: &u8| self.class[usize::from(b)] != Class::Text;
@@ -56,8 +57,8 @@ impl Dialect {
         (self.class[usize::from(text[length])] != Class::Escape).then_some(length)
     }
 
-    /// The end of the last whole record of a text that begins with a record and goes on behind its end: 0 where there
-    /// is none. `Err`: quotes that are wrong wherever the text ends.
+    /// The end of the last whole record of a text that begins with a record and may continue after its end; 0 if no record
+    /// is whole. `Err`: invalid quotes, however the text continues.
     pub(crate) fn whole_records(&self, text: &[u8]) -> Result<usize, ()> {
         let mut done = 0;
         loop {
@@ -78,12 +79,12 @@ impl Dialect {
                 match records.field() {
                     Ok((_, false)) => {}
                     Ok((last, true)) => break last,
-                    // What follows may be the start of a delimiter.
+                    // The text may end inside a delimiter.
                     Err(bad) if text.len() - bad.to < self.delimiter.len() => return Ok(begin),
                     Err(_) => return Err(()),
                 }
             };
-            // A record that ends with the text may go on, a line end there be half of one, and a quote half of two.
+            // At the end of the text a record may continue, `\r` may be half of a line end and a quote half of two.
             let ended = records.at > last.to + usize::from(last.quoted);
             if records.at == text.len() && !(ended && text.last() == Some(&b'\n')) {
                 return Ok(begin);
@@ -93,12 +94,12 @@ impl Dialect {
     }
 }
 
-/// Behind the last line end of a text that may go on with the other half of `\r\n`.
+/// The position after the last line end. A `\r` at the end of the text may be the first half of `\r\n`.
 fn lines_end(text: &[u8]) -> usize {
     memrchr2(b'\n', b'\r', text.strip_suffix(b"\r").unwrap_or(text)).map_or(0, |i| i + 1)
 }
 
-/// Lines that end in a text: with `\n`, `\r\n` or `\r`.
+/// Number of line ends in a text: `\n`, `\r\n` or `\r`.
 pub(crate) fn line_ends(text: &[u8]) -> u64 {
     if memchr(b'\r', text).is_none() {
         return memchr::memchr_iter(b'\n', text).count() as u64;
@@ -107,47 +108,47 @@ pub(crate) fn line_ends(text: &[u8]) -> u64 {
     memchr2_iter(b'\n', b'\r', text).filter(ends).count() as u64
 }
 
-/// A field: its bytes in the text, without the quotes around it.
+/// The range of a field in the text, without its quotes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Span {
     pub(crate) from: usize,
     pub(crate) to: usize,
     /// Whether it was in quotes.
     pub(crate) quoted: bool,
-    /// Whether some of the bytes escape others.
+    /// Whether it contains escapes or doubled quotes.
     pub(crate) escaped: bool,
 }
 
-/// A quote that encloses no field.
+/// A quote that is not closed, or that is closed inside a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadQuote {
-    /// Where the quote stands that opens the field.
+    /// Position of the quote that opens the field.
     pub(crate) from: usize,
-    /// Whether it is closed, and something else than a delimiter or a line end follows.
+    /// Whether it is closed, and another byte than a delimiter or a line end follows.
     pub(crate) closed: bool,
-    /// Behind the closing quote, or the end of the text.
+    /// Position after the closing quote, or the end of the text.
     to: usize,
 }
 
 impl BadQuote {
-    /// What errors show of the text: the line from the quote on.
+    /// The rest of the line from the quote on, for errors.
     pub(crate) fn found(self, text: &[u8]) -> &[u8] {
         let from = &text[self.from..];
         memchr2(b'\n', b'\r', from).map_or(from, |end| &from[..end])
     }
 }
 
-/// The records of a text, one after the other.
+/// A cursor over the records of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Records<'t> {
     pub(crate) text: &'t [u8],
-    /// Where the next field begins.
+    /// Position of the next field.
     pub(crate) at: usize,
     pub(crate) dialect: &'t Dialect,
 }
 
 impl<'t> Records<'t> {
-    /// Where the next record begins, behind empty lines and comments.
+    /// Skips empty lines and comments and returns the start of the next record.
     #[inline]
     pub(crate) fn start(&mut self) -> Option<usize> {
         loop {
@@ -160,7 +161,7 @@ impl<'t> Records<'t> {
             }
         }
     }
-    /// Passes over the rest of a line.
+    /// Skips the rest of a line.
     pub(crate) fn skip_line(&mut self) {
         let rest = &self.text[self.at..];
         self.at += memchr2(b'\n', b'\r', rest).map_or(rest.len(), |i| i + 1);
@@ -169,7 +170,7 @@ impl<'t> Records<'t> {
         }
     }
 
-    /// The next field of a record, and whether it is the last.
+    /// Reads the next field of a record, and whether it is the last one.
     #[inline]
     pub(crate) fn field(&mut self) -> Result<(Span, bool), BadQuote> {
         let from = self.at;
@@ -210,7 +211,7 @@ impl<'t> Records<'t> {
             }
         }
     }
-    /// Goes behind the delimiter, the line end or the end of the text at `at`; whether it was no delimiter.
+    /// Moves after the delimiter, the line end or the end of the text at `at`. Returns whether the record ends.
     #[inline]
     fn pass_end(&mut self, at: usize) -> bool {
         let (more, last) = match self.text.get(at) {
@@ -237,7 +238,7 @@ impl<'t> Records<'t> {
             if text[at] == quote && text.get(at + 1) != Some(&quote) {
                 break;
             }
-            // Two quotes are one, an escape is followed by what it stands for.
+            // A doubled quote, or an escape and the byte that it escapes.
             escaped = true;
             at += 2;
         }
@@ -248,7 +249,7 @@ impl<'t> Records<'t> {
         Ok((field, self.pass_end(at + 1)))
     }
 
-    /// Appends what a field holds.
+    /// Appends the content of a field, without escapes.
     pub(crate) fn unescape(&self, field: Span, out: &mut Vec<u8>) {
         let mut rest = &self.text[field.from..field.to];
         if !field.escaped {
@@ -263,14 +264,14 @@ impl<'t> Records<'t> {
             };
             let Some(next) = next else { break };
             out.extend_from_slice(&rest[..next]);
-            // An escape at the end of a file stands for itself.
+            // An escape at the end of a field is kept.
             out.push(*rest.get(next + 1).unwrap_or(&rest[next]));
             rest = rest.get(next + 2..).unwrap_or_default();
         }
         out.extend_from_slice(rest);
     }
 
-    /// The fields of the record at `at`, which has no wrong quotes.
+    /// The fields of the record at `at`, whose quotes are valid.
     pub(crate) fn fields(self) -> impl Iterator<Item = Span> + Clone + 't {
         let mut records = Some(self);
         std::iter::from_fn(move || {
@@ -310,9 +311,9 @@ mod tests {
     }
 
     proptest! {
-        /// As the crate `csv` reads texts whose quotes are right.
+        /// Texts with valid quotes, compared with the crate `csv`.
         #[test]
-        fn as_another_reader(text in "([ab,\n\r]|,\"([ab,\n\r]|\"\"){0,4}\"[,\n\r]){0,12}") {
+        fn records_equal_those_of_the_csv_crate(text in "([ab,\n\r]|,\"([ab,\n\r]|\"\"){0,4}\"[,\n\r]){0,12}") {
             let mut reader =
                 ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
             let other: Vec<Vec<String>> =
@@ -320,9 +321,9 @@ mod tests {
             prop_assert_eq!(rows(&Dialect::plain(b','), text.as_bytes()), Ok(other));
         }
 
-        /// However a text is cut, its records are those of the whole.
+        /// The records of two blocks are the records of the whole text, wherever it is cut.
         #[test]
-        fn cuts_are_between_records(
+        fn blocks_end_between_records(
             text in "[a,;\"\\\\#\n\r]{0,40}",
             quote: bool,
             escape: bool,

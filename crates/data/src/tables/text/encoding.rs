@@ -4,16 +4,16 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-/// How the characters of a text file are stored.
+/// Character encoding of a text file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
     /// UTF-8.
     #[default]
     Utf8,
-    /// ISO 8859-1: a byte is the character of its number.
+    /// ISO 8859-1: a byte is the code point of its character.
     Latin1,
-    /// Windows-1252, as Latin-1 with letters and punctuation in 128 to 159 (the five bytes without one stay controls).
+    /// Windows-1252: Latin-1 with letters and punctuation in 128 to 159 (five of these bytes remain control characters).
     Windows1252,
 }
 
@@ -24,7 +24,7 @@ const WINDOWS: [char; 32] = [
 ];
 
 impl Encoding {
-    /// `text` as UTF-8.
+    /// Converts a text to UTF-8 as it is read.
     pub(crate) fn decoded(self, text: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
         match self {
             Self::Utf8 => text,
@@ -42,7 +42,7 @@ impl Encoding {
 struct Decoded {
     text: Box<dyn Read + Send>,
     encoding: Encoding,
-    /// UTF-8 that was not given out, from `at` on.
+    /// Converted bytes; those from `at` on were not returned yet.
     rest: Vec<u8>,
     at: usize,
 }

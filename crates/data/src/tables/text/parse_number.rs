@@ -1,8 +1,8 @@
-//! Parses numbers in tables: base 10, with surrounding spaces, as GraphLearn does.
+//! Parses decimal numbers, with optional spaces around them as in GraphLearn.
 
 use crate::columns::narrow::{self, NotF32};
 
-/// A whole number that fits 64 bits; an empty text is none.
+/// Parses a whole number of 64 bits; `None` for an empty text.
 #[inline]
 pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {
     let text = trimmed(text);
@@ -25,7 +25,7 @@ pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// A float, `nan` and `inf` included; an empty text is none.
+/// Parses a float, including `nan` and `inf`; `None` for an empty text.
 pub(crate) fn parse_f64(text: &[u8]) -> Option<f64> {
     let text = trimmed(text);
     match short(text) {
@@ -34,8 +34,8 @@ pub(crate) fn parse_f64(text: &[u8]) -> Option<f64> {
     }
 }
 
-/// The nearest f32 of a float in decimal digits, `nan` and `inf` included, unless f32 [cannot represent
-/// it](narrow::from_f64); an empty text is no number.
+/// Parses the nearest f32 of a decimal number, including `nan` and `inf`, unless f32 [cannot represent
+/// it](narrow::from_f64). An empty text is not a number.
 #[inline]
 pub(crate) fn parse_f32(text: &[u8]) -> Result<f32, NotF32> {
     let text = trimmed(text);
@@ -47,19 +47,19 @@ pub(crate) fn parse_f32(text: &[u8]) -> Result<f32, NotF32> {
     nearest(text, wide)
 }
 
-/// [`parse_f32`] of a text that is no [`short`] one.
+/// [`parse_f32`] of a text that [`short`] does not parse.
 #[cold]
 fn long(text: &[u8]) -> Result<f32, NotF32> {
     let number = std::str::from_utf8(text).map_err(|_| NotF32::NoNumber)?;
-    // Beyond 2^53 f64 does not have every whole number.
+    // Beyond 2^53, f64 does not represent every whole number.
     if let Ok(whole) = number.parse() {
         return narrow::from_i128(whole);
     }
     nearest(text, number.parse().map_err(|_| NotF32::NoNumber)?)
 }
 
-/// The nearest f32 of the number that `text` is and `wide` is the nearest f64 of. Rounding twice gives another f32 only
-/// where the f64 lies halfway between two of them.
+/// The nearest f32 of the number `text`, whose nearest f64 is `wide`. Rounding the f64 gives another f32 only if the f64
+/// lies halfway between two f32.
 #[inline]
 fn nearest(text: &[u8], wide: f64) -> Result<f32, NotF32> {
     const HALFWAY: u64 = 1 << 28;
@@ -71,15 +71,15 @@ fn nearest(text: &[u8], wide: f64) -> Result<f32, NotF32> {
     Ok(near)
 }
 
-/// Powers of ten that f64 has exactly.
+/// Powers of ten that are exact in f64.
 const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// A number of few digits, and the whole number where it is written as one: its digits fit 53 bits and its power of ten
-/// is exact, so one operation rounds it (Clinger, "How to read floating point numbers accurately", 1990). `None` for any
-/// other text.
+/// Parses a number of few digits, and the whole number if it has no point and no exponent. The digits fit in 53 bits and
+/// the power of ten is exact, so a single operation rounds (Clinger, "How to read floating point numbers accurately",
+/// 1990). `None` for any other text.
 #[inline]
 fn short(text: &[u8]) -> Option<(f64, Option<i64>)> {
     /// Digits and a point that cannot overflow 64 bits.
@@ -127,8 +127,8 @@ fn short(text: &[u8]) -> Option<(f64, Option<i64>)> {
     Some((sign(value), whole))
 }
 
-/// The whole number that a text begins with, and its length: at most 18 digits, perhaps behind `-`. `None` for any other
-/// text.
+/// Parses a whole number at the start of a text, at most 18 digits with an optional `-`, and returns its length. `None` for
+/// any other text.
 #[inline]
 pub(crate) fn leading_i64(text: &[u8]) -> Option<(i64, usize)> {
     let negative = text.first() == Some(&b'-');
@@ -141,17 +141,17 @@ pub(crate) fn leading_i64(text: &[u8]) -> Option<(i64, usize)> {
     Some((if negative { -value } else { value }, end))
 }
 
-/// The float that a text begins with in decimal digits, as [`parse_f32`] reads it, and its length. `None` for numbers
-/// that take more than a few operations, and for any other text.
+/// Parses a decimal number at the start of a text, to the same f32 as [`parse_f32`], and returns its length. `None` for
+/// numbers that take more than a few operations, and for any other text.
 ///
-/// At most 19 digits fit an integer of 64 bits, and up to 22 powers of ten are exact in f64. Made of them, an f64 is off
-/// by two units in its last place at most, so its nearest f32 is that of the number unless halfway between two f32 is as
-/// close.
+/// Up to 19 digits fit in an integer of 64 bits, and powers of ten up to 10^22 are exact in f64. The f64 computed from
+/// them is off by at most two units in the last place. So its nearest f32 is that of the number, unless the f64 is within
+/// a few units of the middle between two f32.
 #[inline]
 pub(crate) fn leading_f32(text: &[u8]) -> Option<(f32, usize)> {
     const HALFWAY: u64 = 1 << 28;
     const CLOSE: u64 = 4;
-    /// Below it every whole number is an f32.
+    /// Every whole number below is exact in f32.
     const MOST: f32 = (1u32 << f32::MANTISSA_DIGITS) as f32;
     let negative = text.first() == Some(&b'-');
     let start = usize::from(negative);
@@ -186,7 +186,8 @@ pub(crate) fn leading_f32(text: &[u8]) -> Option<(f32, usize)> {
     Some((if negative { -near } else { near }, end))
 }
 
-/// The digits of a text from `at` on, behind those of `value`, and where they end. Of more than 19 the value is wrong.
+/// Appends the digits of a text from `at` on to `value` and returns the end of the digits. The value is invalid for more
+/// than 19 digits.
 #[inline]
 fn digits(text: &[u8], mut at: usize, mut value: u64) -> (u64, usize) {
     while let Some(eight) =
@@ -202,7 +203,7 @@ fn digits(text: &[u8], mut at: usize, mut value: u64) -> (u64, usize) {
     (value, at)
 }
 
-/// Eight digits at once: pairs of neighbours are joined three times (Lemire, "Quickly parsing eight digits", 2018).
+/// Parses eight digits at once: adjacent pairs are combined three times (Lemire, "Quickly parsing eight digits", 2018).
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u64> {
     let v = u64::from_le_bytes(text);
@@ -227,7 +228,7 @@ fn signed(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// Without white space around it; most texts have none.
+/// Trims white space. Most texts have none, which is checked first.
 #[inline]
 fn trimmed(text: &[u8]) -> &[u8] {
     match text {
@@ -243,14 +244,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_the_standard_library(text in "[ +-]{0,2}[0-9]{0,21}[ x]?", v in any::<i64>()) {
+        fn whole_numbers_equal_those_of_the_standard_library(text in "[ +-]{0,2}[0-9]{0,21}[ x]?", v in any::<i64>()) {
             prop_assert_eq!(parse_i64(text.as_bytes()), text.trim_ascii().parse().ok());
             prop_assert_eq!(parse_i64(v.to_string().as_bytes()), Some(v));
         }
 
-        /// To the last bit, unless f32 cannot represent the number.
+        /// Bit for bit, unless f32 cannot represent the number.
         #[test]
-        fn floats_as_the_standard_library(
+        fn floats_equal_those_of_the_standard_library(
             text in "[+-]?[0-9]{0,20}[.]?[0-9]{0,20}([eE][+-]?[0-9]{0,4})?",
             x in any::<f64>(),
             y in any::<f32>(),
@@ -276,9 +277,9 @@ mod tests {
             }
         }
 
-        /// Halfway between two f32, and a little beyond.
+        /// Numbers halfway between two f32, and slightly larger ones.
         #[test]
-        fn numbers_between_two_f32(bits in 0u32..0x7f00_0000, more in "[0-9]{0,3}") {
+        fn numbers_halfway_between_two_f32(bits in 0u32..0x7f00_0000, more in "[0-9]{0,3}") {
             let (low, high) = (f32::from_bits(bits), f32::from_bits(bits + 1));
             let text = format!("{:.160}{more}", f64::midpoint(f64::from(low), f64::from(high)));
             for text in [text, format!("{:.17e}", f64::midpoint(f64::from(low), f64::from(high)))] {

@@ -11,10 +11,11 @@ use burn_gnn_graph::GraphError;
 use super::decompress::compressed;
 use crate::files::{LOCK, format_error, io_error, open};
 
-/// Files of one table. Every file has its own header; rows are those of the first file, then those of the second.
+/// The files of a table. Each file has a header. The rows of the table are the rows of the first file, then those of the
+/// second, and so on.
 ///
-/// A path that is a folder stands for the files in it, sorted by name (folders in folders are an error). Files may be
-/// plain, gzip or zstd, detected from their first bytes.
+/// A folder stands for its files, sorted by name; a folder in it is an error. Files may be plain, gzip or zstd, detected
+/// from their first bytes.
 ///
 /// ```
 /// use burn_gnn_data::Source;
@@ -31,16 +32,16 @@ use crate::files::{LOCK, format_error, io_error, open};
 pub struct Source {
     paths: Vec<PathBuf>,
     shard: (usize, usize),
-    /// The text itself, of a table that is part of the program.
+    /// The text of a table that is a part of the program.
     built_in: Option<&'static [u8]>,
 }
 
-/// A file, and the bytes of it whose rows are asked for (`None`: all).
+/// A file, or a range of its bytes (`None`: all).
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) path: PathBuf,
     pub(crate) range: Option<Range<u64>>,
-    /// What is read instead of the file.
+    /// The text that is read instead of the file.
     pub(crate) built_in: Option<&'static [u8]>,
 }
 
@@ -49,26 +50,26 @@ impl Source {
     pub fn list(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
         Self { paths: paths.into_iter().map(Into::into).collect(), shard: (0, 1), built_in: None }
     }
-    /// Plain text in memory; errors call it `path`.
+    /// Plain text in memory; `path` is its name in errors.
     pub(crate) fn built_in(path: &Path, text: &'static [u8]) -> Self {
         Self { built_in: Some(text), ..Self::from(path) }
     }
-    /// GraphLearn's way to write a list: paths joined by commas, white space around them ignored. (Elsewhere a comma is
-    /// a character like any other.)
+    /// A list in GraphLearn's notation: paths joined by commas, with optional white space. (In other constructors a comma
+    /// is a part of a path.)
     pub fn graphlearn(paths: &str) -> Self {
         Self::list(paths.split(',').map(|p| p.trim().to_owned()))
     }
-    /// Only share `index` of `count`: over all indices every row comes exactly once.
+    /// Selects shard `index` of `count`. Each row is in exactly one shard.
     ///
-    /// With at least `count` files, file `i` is in share `i mod count`, as GraphLearn gives the files of a folder to
-    /// its servers. With fewer, every file is cut into `count` ranges of bytes at line ends, which compressed files do
-    /// not allow.
+    /// With at least `count` files, file `i` is in shard `i mod count`, as GraphLearn assigns the files of a folder to its
+    /// servers. With fewer, each file is split into `count` ranges of bytes at line ends; compressed files are an error
+    /// then.
     #[must_use]
     pub fn shard(mut self, index: usize, count: usize) -> Self {
         self.shard = (index, count);
         self
     }
-    /// Whether this is a part of the rows.
+    /// Whether this is one of several shards.
     pub(crate) fn is_shard(&self) -> bool {
         self.shard.1 > 1
     }
@@ -111,7 +112,7 @@ impl Source {
         files.into_iter().map(|path| range_of(path, index, count)).collect()
     }
 
-    /// How errors call the source.
+    /// The name of the source in errors.
     pub(crate) fn label(&self) -> &Path {
         self.paths.first().map_or(Path::new(""), PathBuf::as_path)
     }
@@ -129,7 +130,7 @@ pub(crate) fn no_files() -> DataError {
     DataError::Graph(GraphError::Empty { arg: "source", remedy })
 }
 
-/// The files of a folder by name.
+/// The files of a folder, sorted by name.
 fn folder(dir: &Path) -> Result<Vec<PathBuf>, DataError> {
     let mut files = vec![];
     for entry in std::fs::read_dir(dir).map_err(|e| io_error(dir, e))? {
@@ -152,14 +153,14 @@ fn folder(dir: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(files)
 }
 
-/// Whether a file is none of the table that is in its folder: our lock, and what Hadoop, Spark and Dask write next to
-/// the parts.
+/// Whether a file is not a part of the table in its folder: our lock file, and files that Hadoop, Spark and Dask write
+/// next to the parts.
 fn is_no_part(name: &str) -> bool {
     let checksum = name.starts_with('.') && name.ends_with(".crc");
     checksum || [LOCK, "_SUCCESS", "_metadata", "_common_metadata"].contains(&name)
 }
 
-/// Share `index` of `count` of the bytes behind the header, cut at line ends.
+/// Range `index` of `count` of the bytes after the header, split at line ends.
 fn range_of(path: PathBuf, index: usize, count: usize) -> Result<Piece, DataError> {
     let (file, len) = open(&path)?;
     let mut file = BufReader::new(file);
@@ -172,14 +173,14 @@ fn range_of(path: PathBuf, index: usize, count: usize) -> Result<Piece, DataErro
     let body = after_line(&path, &mut file, 0)?;
     let mut cut = |i: usize| {
         let at = body + ((len.saturating_sub(body)) as u128 * i as u128 / count as u128) as u64;
-        // A cut belongs behind the line that holds the byte before it.
+        // A range ends after the line that contains its last byte.
         if at <= body { Ok(body) } else { after_line(&path, &mut file, at - 1) }
     };
     let range = cut(index)?..cut(index + 1)?;
     Ok(Piece { path, range: Some(range), built_in: None })
 }
 
-/// Where the line ends that holds byte `at`: the place of the next line.
+/// The start of the line after the one that contains byte `at`.
 fn after_line(path: &Path, file: &mut BufReader<File>, at: u64) -> Result<u64, DataError> {
     let mut position = file.seek(SeekFrom::Start(at)).map_err(|e| io_error(path, e))?;
     loop {

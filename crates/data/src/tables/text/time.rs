@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parse_number::parse_i64;
 
-/// What a timestamp of a graph counts, since 1970-01-01T00:00:00 UTC.
+/// Unit of the timestamps of a graph, which are counted from 1970-01-01T00:00:00 UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeUnit {
@@ -34,8 +34,8 @@ impl TimeUnit {
         }
     }
 
-    /// Seconds since 1970, with a fraction or not, or a date with or without a time, in this unit. `Err`: what was
-    /// expected.
+    /// Parses seconds since 1970, with an optional fraction, or a date with an optional time, to this unit. `Err`: the
+    /// expected value.
     pub(crate) fn parse(self, text: &[u8]) -> Result<i64, &'static str> {
         let nanos = seconds(text).or_else(|| date(text)).ok_or(
             "seconds since 1970 or an ISO 8601 date, such as 2014-12-31 or 2014-12-31T23:59:59.5Z",
@@ -47,7 +47,7 @@ impl TimeUnit {
     }
 }
 
-/// Decimal seconds, in nanoseconds; digits beyond them must be 0.
+/// Parses decimal seconds to nanoseconds; further digits must be 0.
 fn seconds(text: &[u8]) -> Option<i128> {
     let text = text.trim_ascii();
     let (negative, digits) = match text {
@@ -61,7 +61,7 @@ fn seconds(text: &[u8]) -> Option<i128> {
     Some(if negative { -nanos } else { nanos })
 }
 
-/// The nanoseconds of the digits behind a point.
+/// The nanoseconds of the digits after a point.
 fn fraction_of(digits: &[u8]) -> Option<i128> {
     let (kept, rest) = digits.split_at(digits.len().min(9));
     if rest.iter().any(|&b| b != b'0') || !kept.iter().all(u8::is_ascii_digit) {
@@ -71,13 +71,13 @@ fn fraction_of(digits: &[u8]) -> Option<i128> {
     Some(value * 10i128.pow(9 - kept.len() as u32))
 }
 
-/// Digits alone.
+/// Parses digits without a sign.
 fn number(digits: &[u8]) -> Option<i64> {
     digits.iter().all(u8::is_ascii_digit).then(|| parse_i64(digits))?
 }
 
-/// `YYYY-MM-DD`, then perhaps `T` or a space, `HH:MM`, `:SS`, a fraction, and `Z` or `±HH:MM`; UTC where nothing is
-/// said. In nanoseconds since 1970.
+/// Parses `YYYY-MM-DD`, then optionally `T` or a space, `HH:MM`, `:SS`, a fraction, and `Z` or `±HH:MM` (UTC by default),
+/// to nanoseconds since 1970.
 fn date(text: &[u8]) -> Option<i128> {
     let text = text.trim_ascii();
     let two = |at: usize, most: i64| number(text.get(at..at + 2)?).filter(|&n| n <= most);
@@ -128,11 +128,11 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Of the proleptic Gregorian calendar. Years begin with March here, so that a leap day is the last of one.
+/// Days in the proleptic Gregorian calendar. The computation starts years in March, so that the leap day is the last day.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    // 1970-01-01 is 719,468 days behind 0000-03-01.
+    // 1970-01-01 is 719,468 days after 0000-03-01.
     365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time() {
+    fn other_texts_are_not_times() {
         for text in [
             "",
             "x",
