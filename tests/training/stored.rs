@@ -14,7 +14,7 @@ use burn_gnn::models::{
 use burn_gnn::ops::Stream;
 use burn_gnn::ranks::{RankSync, stored_partition};
 use burn_gnn::sampling::{MiniBatch, NeighborSampler, SampleKey, Strategy};
-use burn_gnn::store::{Assignment, CscBuild, EdgeResults, StoredCsc};
+use burn_gnn::store::{Assignment, CscBuild, EdgeResults, SelfLoops, StoredCsc};
 
 const NODES: usize = 60;
 const WIDTH: usize = 5;
@@ -241,4 +241,37 @@ fn parts_that_do_not_fit_are_refused_everywhere() {
     for text in refused(3, &[dir.path()]) {
         assert!(text.contains("part-00001.0.csc"), "{text}");
     }
+}
+
+/// A build that removes edges leaves gaps in the edge ids. The parts of all ranks together still have exactly the
+/// remaining edges, with their ids.
+#[test]
+fn parts_of_a_graph_with_removed_edges() {
+    let (Edges { src, dst, .. }, dir) = (edges(5), tempfile::tempdir().unwrap());
+    let (file, parts) = (dir.path().join("graph.csc"), dir.path().join("parts"));
+    let build = CscBuild::new(&file, NODES, NODES).with_edge_ids().with_simple();
+    let stream = src.iter().zip(&dst).map(|(&u, &v)| Ok((u, v, None)));
+    build.with_self_loops(SelfLoops::Replace).run(EdgeResults::new(stream)).unwrap();
+    let part_of = (0..NODES as u32).map(|v| v * 7 % 3).collect();
+    Assignment::new(part_of, 3).unwrap().write(&StoredCsc::open(&file).unwrap(), &parts).unwrap();
+
+    let mut pairs = std::collections::BTreeSet::new();
+    let mut expected: Vec<(u64, u64, u64)> = (0..)
+        .zip(src.iter().zip(&dst))
+        .filter(|&(_, (u, v))| u != v && pairs.insert((u, v)))
+        .map(|(id, (&u, &v))| (id, u64::from(u), u64::from(v)))
+        .collect();
+    assert!(expected.len() < src.len());
+    expected.extend((0..NODES as u64).map(|v| (src.len() as u64 + v, v, v)));
+    let rank = |comm: Arc<dyn Communicator>| -> Result<Vec<(u64, u64, u64)>> {
+        let part = stored_partition(&parts, "random", &*comm)?;
+        let local = LocalPartition::new(&part, comm, &Device::flex())?;
+        assert_eq!(local.edge_original_ids("_E"), &part.original_eids()[..part.num_inner_edges()]);
+        let node = |v: u32| part.original_nids()[v as usize];
+        let edge = |e: usize| (part.original_eids()[e], node(part.src()[e]), node(part.dst()[e]));
+        Ok((0..part.num_inner_edges()).map(edge).collect())
+    };
+    let mut found = run_ranks(3, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap().concat();
+    found.sort_unstable();
+    assert_eq!(found, expected);
 }

@@ -1,4 +1,4 @@
-//! Defines the errors of this crate.
+//! Errors of this crate.
 
 use std::path::PathBuf;
 
@@ -8,20 +8,20 @@ use burn_gnn_graph::GraphError;
 
 use crate::comm::Failure;
 
-/// What can be wrong with a partitioning, its files or a distributed run.
+/// Errors of partitionings, their files and distributed runs.
 ///
-/// Variants hold data; the message names the argument, what was expected and what was found.
+/// Variants hold data. The message names the argument, the expected and the found value, and the remedy.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum DistError {
-    /// A setting outside its range.
+    /// A setting is invalid.
     #[error("`{arg}`: expected {expected}, got {found}")]
     Config {
-        /// Which setting.
+        /// Name of the setting.
         arg: &'static str,
-        /// What is allowed.
+        /// Valid values.
         expected: String,
-        /// What was given.
+        /// The value.
         found: String,
     },
     /// More parts than nodes.
@@ -29,9 +29,9 @@ pub enum DistError {
         "`num_parts`: expected at most {nodes} (one part per node), got {parts}; use fewer parts"
     )]
     TooManyParts {
-        /// Parts asked for.
+        /// Requested number of parts.
         parts: usize,
-        /// Nodes of all types.
+        /// Number of nodes of all types.
         nodes: usize,
     },
     /// More nodes or edges than the partitioner can number.
@@ -46,68 +46,68 @@ pub enum DistError {
         /// The largest count allowed.
         limit: u64,
     },
-    /// METIS refused the graph.
+    /// METIS failed.
     #[error(
         "METIS failed on {nodes} nodes, {edges} edges, {parts} parts: {message}; use another `PartitionMethod`"
     )]
     Metis {
-        /// Nodes handed over.
+        /// Number of nodes.
         nodes: usize,
-        /// Undirected edges handed over, without self loops and repeats.
+        /// Number of undirected edges, without self loops and parallel edges.
         edges: usize,
-        /// Parts asked for.
+        /// Requested number of parts.
         parts: usize,
         /// The message of METIS.
         message: String,
     },
-    /// A custom assignment that does not fit the graph.
+    /// A custom assignment does not match the graph.
     #[error("assignment of node type `{ntype}`{}: expected {expected}, got {found}", position.map_or(String::new(), |p| format!(", node {p}")))]
     Assignment {
         /// Node type.
         ntype: String,
-        /// Node, where one entry is wrong.
+        /// Node whose entry is wrong; `None` if the list is.
         position: Option<usize>,
         /// What was expected.
         expected: String,
         /// What was found.
         found: String,
     },
-    /// An id, type or part outside its numbering.
+    /// An id, type or part is out of range.
     #[error("{what} {id} is out of range 0..{bound}; number them from 0")]
     OutOfRange {
-        /// Which numbering.
+        /// Kind of the id.
         what: String,
         /// The id.
         id: u64,
         /// Exclusive upper bound.
         bound: u64,
     },
-    /// A local id was asked for in a part that does not own the node or edge.
-    #[error("{what} {id} belongs to part {owner}, not to part {part}; ask part {owner} for it")]
+    /// A local id was requested in a part that does not own the node or edge.
+    #[error("{what} {id} belongs to part {owner}, not to part {part}; use part {owner}")]
     NotOwned {
         /// Which numbering.
         what: String,
         /// The type-wise id.
         id: u64,
-        /// The part asked.
+        /// The requested part.
         part: usize,
-        /// The part that owns it.
+        /// The part that owns the node or edge.
         owner: usize,
     },
-    /// A range of ids was asked for where ids were kept as they are in the input, so that a part owns no range.
+    /// A range of ids was requested, but ids were not reshuffled, so the ids of a part are not a range.
     #[error(
         "part {part} has no contiguous range of {what} ids: the graph was partitioned without reshuffling; use `nids_of_part` or `eids_of_part`"
     )]
     KeptIds {
         /// `node` or `edge`.
         what: String,
-        /// The part asked.
+        /// The requested part.
         part: usize,
     },
-    /// A part was opened by a rank that it does not belong to.
+    /// A rank opened a part of another rank.
     #[error(
         "rank {rank} of {size} cannot take part {part} of {num_parts}: rank `i` of `num_parts` ranks takes part `i`{}; \
-         start as many ranks, each with its own part",
+         start one rank per part, and open the part of each rank",
         if *trainers > 1 { format!(", or part `i / {trainers}` of `num_parts · {trainers}` ranks, where trainers share parts of a `DistGraph`") } else { String::new() }
     )]
     WrongRank {
@@ -115,14 +115,14 @@ pub enum DistError {
         rank: usize,
         /// Number of ranks.
         size: usize,
-        /// The part given.
+        /// The opened part.
         part: usize,
         /// Number of parts.
         num_parts: usize,
-        /// Trainers per part that the graph was cut for.
+        /// Number of trainers per part.
         trainers: usize,
     },
-    /// A file could not be read or written.
+    /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
         /// File.
@@ -131,35 +131,35 @@ pub enum DistError {
         #[source]
         source: std::io::Error,
     },
-    /// A file's content is not what the format asks for: truncated, of wrong lengths, with ids out of range.
+    /// A file has invalid content: it is truncated, has wrong lengths, or has ids out of range.
     #[error("{}: {message}", path.display())]
     Format {
         /// File.
         path: PathBuf,
-        /// What is wrong, with the expected and the found value.
+        /// The problem, with the expected and the found value.
         message: String,
     },
-    /// A file of another version of the format.
+    /// A file has another version of the format.
     #[error("{}: format version {found}, this program reads version {expected}; partition the graph again", path.display())]
     Version {
         /// File.
         path: PathBuf,
-        /// Version found.
+        /// Version of the file.
         found: String,
-        /// Version this program reads.
+        /// Version that this crate reads.
         expected: u32,
     },
-    /// A file is not what was written: damaged, or of another writing.
-    #[error("{}: the metadata says checksum {expected}, the file has {found}: it was changed or damaged; partition the graph again", path.display())]
+    /// A file does not match its checksum: it is damaged, or belongs to another partitioning.
+    #[error("{}: expected checksum {expected} as in the metadata, found {found}; the file was changed or damaged: partition the graph again", path.display())]
     Checksum {
         /// File.
         path: PathBuf,
-        /// Of the metadata.
+        /// Checksum in the metadata.
         expected: String,
-        /// Of the file.
+        /// Checksum of the file.
         found: String,
     },
-    /// A part's file belongs to another partitioning than the metadata: a directory half overwritten.
+    /// A file of a part belongs to another partitioning than the metadata, because the folder was partly overwritten.
     #[error("{}: belongs to partitioning {found}, the metadata to {expected}; partition the graph again", path.display())]
     Mixed {
         /// File.
@@ -169,12 +169,12 @@ pub enum DistError {
         /// Fingerprint of the file.
         found: String,
     },
-    /// A pair of nodes without an edge where one was asked for.
+    /// There is no edge between a pair of nodes.
     #[error(
         "relation `{relation}`, position {position}: there is no edge {src} -> {dst}; `in_subgraph` lists the edges into a node"
     )]
     NoSuchEdge {
-        /// Relation.
+        /// Name of the relation.
         relation: String,
         /// Index of the pair.
         position: usize,
@@ -183,18 +183,17 @@ pub enum DistError {
         /// Destination, by type-wise id.
         dst: u64,
     },
-    /// A partition policy that the graph does not have.
+    /// The graph does not have a partition policy of this name.
     #[error(
-        "no partition policy `{policy}`: policies are those of the graph's types and fixed when it is opened; there are {known:?}: \
-         name one of these"
+        "no partition policy `{policy}`: there is one policy per type of the graph; use one of {known:?}"
     )]
     UnknownPolicy {
-        /// The policy asked for, `node~type` or `edge~src:relation:dst`.
+        /// The requested policy, `node~type` or `edge~src:relation:dst`.
         policy: String,
-        /// All there are.
+        /// All policies of the graph.
         known: Vec<String>,
     },
-    /// A tensor without policy, whose first dimension does not tell which one it is.
+    /// A tensor was created without a policy, and its first dimension does not determine one.
     #[error(
         "tensor `{name}`: {} {rows} rows{}; name the policy",
         if candidates.is_empty() { "no type of the graph has" } else { "several types of the graph have" },
@@ -203,48 +202,48 @@ pub enum DistError {
     Policy {
         /// Name of the tensor.
         name: String,
-        /// Its first dimension.
+        /// First dimension of the tensor.
         rows: u64,
-        /// Policies with as many rows.
+        /// Policies with this number of rows.
         candidates: Vec<String>,
     },
-    /// A checkpoint of another run than the one that would go on with it.
+    /// A checkpoint does not match the run that loads it.
     #[error("{}: made with {what} {found}, this run has {expected}; {remedy}", path.display())]
     Checkpoint {
-        /// Manifest.
+        /// Path of the manifest.
         path: PathBuf,
-        /// What differs.
+        /// Name of the property that differs.
         what: &'static str,
-        /// What this run has.
+        /// Value of this run.
         expected: String,
-        /// What the checkpoint has.
+        /// Value of the checkpoint.
         found: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// Models of ranks differ where they must be replicas.
+    /// The models of ranks are not replicas.
     #[error(
         "{what} on rank {rank}: expected {expected} as on rank 0, found {found}; ranks would train different models: call \
          `broadcast_module` before the first step, or make the model on every rank in \
          `seeded(broadcast_seed(&comm)?, || …)`, which makes dropout keys equal too"
     )]
     Replicas {
-        /// What differs: a parameter, by its path of field names, or the number of parameters.
+        /// The difference: a parameter, by its path of field names, or the number of parameters.
         what: String,
         /// The first rank that differs from rank 0.
         rank: usize,
-        /// What rank 0 has.
+        /// Value on rank 0.
         expected: String,
-        /// What the rank has.
+        /// Value on this rank.
         found: String,
     },
-    /// The structure or a frame is wrong.
+    /// The structure or a frame is invalid.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// A file of a graph or of features is wrong.
+    /// A file of a graph or of features is invalid.
     #[error(transparent)]
     Data(Box<DataError>),
-    /// A collective call failed: some rank ended with an error.
+    /// A collective call failed, because some rank has failed.
     #[error(transparent)]
     Rank(#[from] Failure),
 }
@@ -261,11 +260,11 @@ impl From<DataError> for DistError {
 }
 
 impl DistError {
-    /// Texts in quotes are cut, whatever file they came from.
+    /// An error of the content of a file. Quoted texts are truncated.
     pub(crate) fn format(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self::Format { path: path.into(), message: cut_quoted(message.into()) }
     }
-    /// The same error, of a file.
+    /// Converts an error of a file.
     pub(crate) fn of_file(e: DataError) -> Self {
         match e {
             DataError::Io { path, source } => Self::Io { path, source },
@@ -281,7 +280,7 @@ impl DistError {
 
 #[cfg(test)]
 mod tests {
-    /// Errors travel in every `Result`; a large one costs the good case.
+    /// Every `Result` has room for an error, so large errors slow down the success path.
     #[test]
     fn errors_are_small() {
         println!("{} {}", size_of::<burn_gnn_graph::GraphError>(), size_of::<super::DistError>());

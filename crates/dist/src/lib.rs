@@ -3,24 +3,25 @@
 //! The chapter on distributed training of the book:
 //! <https://github.com/burn-gnn/burn-gnn/blob/main/docs/distributed.md>.
 //!
-//! The way of a full-graph run, in reading order:
+//! Full-graph training, in reading order:
 //!
-//! 1. [`partition_graph`] assigns nodes to parts and renumbers; [`PartitionedGraph::write`] stores the
-//!    parts, [`verify_partition`] checks them, [`load_partition`] reads one, [`PartitionBook`] answers who owns what.
-//!    [`ChunkedGraph`] is a graph whose features stay in files meanwhile.
+//! 1. [`partition_graph`] assigns nodes to parts and renumbers them. [`PartitionedGraph::write`] writes the parts,
+//!    [`verify_partition`] verifies them, and [`load_partition`] reads one. [`PartitionBook`] maps ids to owners.
+//!    [`ChunkedGraph`] partitions a graph whose features stay in files.
 //! 2. [`run_ranks`] starts ranks, each with a [`Communicator`].
-//! 3. [`LocalPartition`] is one part as layers see it: a [`GraphView`](burn_gnn_ops::GraphView) whose
-//!    source features come from [`halo_exchange`], which sends gradients back to the owner rank.
-//! 4. [`broadcast_module`] gives every rank the parameters of rank 0, [`check_replicas`] compares them,
-//!    [`all_reduce_gradients`] sums the gradients of replicated parameters.
+//! 3. [`LocalPartition`] is the part of a rank as a [`GraphView`](burn_gnn_ops::GraphView) for layers. Its source features
+//!    come from [`halo_exchange`], which sends gradients back to the owner rank.
+//! 4. [`broadcast_module`] copies the parameters of rank 0 to all ranks, [`check_replicas`] compares them, and
+//!    [`all_reduce_gradients`] sums their gradients.
 //!
-//! The way of a run in batches:
+//! Mini-batch training:
 //!
-//! 1. [`DistGraph::open`]: the parts as one graph, with features and structure by type-wise id from any rank.
-//! 2. [`DistSampler`] samples each hop where the nodes are; a [`Loader`](burn_gnn_sampling::Loader) of it makes batches
-//!    ahead, with [`DistFeatures`] and a [`FeatureCache`].
-//! 3. [`DistTensor`] and [`DistEmbedding`] keep rows with their owners, the latter learned by a [`SparseOptimizer`].
-//! 4. [`all_reduce_gradients_with`] for the rest of the model, and [`Checkpoint`] to stop and go on.
+//! 1. [`DistGraph::open`] opens the parts as one graph. Any rank can read features and structure by type-wise id.
+//! 2. [`DistSampler`] samples each hop on the owners of the nodes. A [`Loader`](burn_gnn_sampling::Loader) prefetches
+//!    batches, with [`DistFeatures`] and a [`FeatureCache`].
+//! 3. [`DistTensor`] and [`DistEmbedding`] distribute rows over their owners. A [`SparseOptimizer`] updates embeddings.
+//! 4. [`all_reduce_gradients_with`] sums the gradients of all other parameters, and [`Checkpoint`] saves and resumes a
+//!    run.
 //!
 //! ```
 //! use burn::tensor::{Device, Tensor};
@@ -40,12 +41,16 @@
 //! # Ok::<(), DistError>(())
 //! ```
 //!
-//! Rules for code that runs on ranks: every rank makes the same collective calls in the same order and calls `backward`
-//! as often as the others, also where it has no training node; it builds its own parameters, equal to those of the
-//! others ([`broadcast_module`], [`broadcast_seed`]); it skips relations by counts of the whole graph only; it keeps a
-//! path from the loss to every exchange (Burn's `slice` of an empty range and `cat` of empty tensors lose it, `select`
-//! and `matmul` keep it). On NdArray, Burn's matmul refuses matrices without rows: multiply by
-//! `burn_gnn_ops::matmul_rows`, as the layers of `burn-gnn-models` do, where a rank may own no node of a type.
+//! Rules for code that runs on ranks:
+//!
+//! * All ranks make the same collective calls in the same order, and call `backward` the same number of times, even a
+//!   rank without training nodes.
+//! * Each rank creates separate parameters with equal values ([`broadcast_module`], [`broadcast_seed`]).
+//! * Code may skip a relation only by counts of the whole graph, not by those of a part.
+//! * The loss must depend on every exchange. Burn's `slice` of an empty range and `cat` of empty tensors lose this
+//!   dependency in autodiff; `select` and `matmul` keep it.
+//! * On NdArray, Burn's matmul does not support matrices without rows. If a rank may own no node of a type, multiply by
+//!   `burn_gnn_ops::matmul_rows`, as the layers of `burn-gnn-models` do.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Splits seeds among ranks, with the same number of steps on all of them.
+//! Distributes seeds over ranks.
 
 use burn_gnn_graph::{EdgeKey, NodeKey};
 
@@ -6,17 +6,17 @@ use crate::error::DistError;
 use crate::exchange::{Pack, agree, exchange};
 use crate::graph::{DistGraph, PartitionPolicy};
 
-/// Who takes which seeds.
+/// Rule that assigns seeds to ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitBy<'a> {
-    /// Every rank its own: no seed's features travel, and ranks differ in number.
+    /// Each rank gets the seeds that it owns. No features of seeds are sent, and the numbers of seeds differ.
     Owner,
-    /// As many on every rank, give or take one (DGL's `force_even`): runs of ascending type-wise ids, so that most
-    /// seeds stay where they are (where ids were kept: ascending inside each rank's). Batches are then cut per rank and
-    /// not out of one order of all seeds: losses depend on the number of ranks.
+    /// Each rank gets the same number of seeds, up to one (DGL's `force_even`), in ranges of ascending type-wise ids, so
+    /// most seeds stay on their owner. (If ids were kept, ids ascend inside the seeds of each owner.) Batches are formed
+    /// per rank instead of from one order of all seeds, so losses depend on the number of ranks.
     Even,
-    /// The rank whose number an integer column holds. Graphs that were cut for several trainers per part have such a
-    /// column, `trainer_id`; with as many ranks it deals seeds out as [`Owner`](Self::Owner) does.
+    /// An integer column contains the rank of each seed. Graphs with several trainers per part have such a column,
+    /// `trainer_id`; with one rank per trainer it gives the same result as [`Owner`](Self::Owner).
     Trainer(&'a str),
 }
 
@@ -25,14 +25,14 @@ pub enum SplitBy<'a> {
 pub enum SplitOf<'a> {
     /// All nodes or edges of the type.
     All,
-    /// Those whose entry in a column of the type, with one value each, is not 0 or false. Of a tensor that was inserted
-    /// as a column ([`DataSpace::insert`](crate::DataSpace::insert)) the values that it has at the call.
+    /// Nodes or edges whose value in a column is neither 0 nor false. The column has one value each. For an inserted
+    /// tensor ([`DataSpace::insert`](crate::DataSpace::insert)), its values at the time of the call.
     Mask(&'a str),
-    /// These, by type-wise id; every rank names those that it owns, in any order.
+    /// The given type-wise ids, in any order. Every rank lists the seeds that it owns.
     Own(&'a [u64]),
 }
 
-/// The seeds of this rank, and how many there are on each.
+/// The seeds of this rank, and the number of seeds of each rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeedSplit {
     /// Type-wise ids, ascending.
@@ -42,12 +42,12 @@ pub struct SeedSplit {
 }
 
 impl SeedSplit {
-    /// Seeds over all ranks.
+    /// Number of seeds of all ranks.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
-    /// Batches of `batch_size` per rank that it takes until the last rank is through: the same number on all ranks,
-    /// some of whose last batches are empty.
+    /// Number of steps of an epoch with batches of `batch_size` seeds per rank. It is the same on all ranks, some of which
+    /// have empty batches at the end.
     ///
     /// # Panics
     /// `batch_size` is 0.
@@ -58,11 +58,11 @@ impl SeedSplit {
 }
 
 impl DistGraph {
-    /// Deals nodes of a type out to ranks. Collective.
+    /// Distributes nodes of a type over ranks. Collective.
     ///
     /// # Errors
-    /// Unknown type or column, an id out of range or of another rank or named twice, a trainer that is no rank; on all
-    /// ranks.
+    /// On all ranks: an unknown type or column; an id that is out of range, that another rank owns, or that occurs twice;
+    /// a trainer that is not a rank.
     pub fn node_split(
         &self,
         ntype: impl NodeKey,
@@ -71,7 +71,7 @@ impl DistGraph {
     ) -> Result<SeedSplit, DistError> {
         self.split(self.node_policy(ntype), of, by)
     }
-    /// Deals edges of a type out to ranks, as [`node_split`](Self::node_split). Collective.
+    /// Distributes edges of a type over ranks, as [`node_split`](Self::node_split). Collective.
     ///
     /// # Errors
     /// As [`node_split`](Self::node_split).
@@ -123,7 +123,7 @@ impl DistGraph {
         for mut message in exchange(comm, "split", Ok(messages))? {
             ids.extend(message.list::<u64>()?);
         }
-        // Ids that were kept are no ranges: those of two ranks lie among each other.
+        // Without reshuffling the ids of two owners are interleaved.
         ids.sort_unstable();
         agree(comm, "split: result", self.owners(policy).check(policy.ty, &ids))?;
         Ok(SeedSplit { counts: counts(ids.len())?, ids })
@@ -155,7 +155,7 @@ impl DistGraph {
                             return Err(DistError::Config {
                                 arg: "ids",
                                 expected,
-                                found: format!("{what} {id}, of another trainer of the part"),
+                                found: format!("{what} {id} of another trainer of the part"),
                             });
                         }
                     }
@@ -175,7 +175,7 @@ impl DistGraph {
             }
         }
     }
-    /// The error of an id that `rank` has.
+    /// The error of an id that `rank` owns.
     pub(crate) fn not_owned(&self, what: String, id: u64, rank: usize) -> DistError {
         let trainer = self.inner.trainer;
         DistError::NotOwned { what, id, part: trainer.part, owner: rank / trainer.trainers }
@@ -199,7 +199,7 @@ impl DistGraph {
         };
         own.iter().map(rank).collect()
     }
-    /// A column with one number each.
+    /// Reads a column with one value per node or edge.
     fn one_each(&self, policy: PartitionPolicy, column: &str) -> Result<Vec<f64>, DistError> {
         let (data, owners) = (self.part_values(policy, column)?, self.owners(policy));
         let values: Vec<f64> = data.iter::<f64>().collect();

@@ -17,18 +17,25 @@ pub(crate) const SOURCES: &str = "sources";
 pub(crate) const EDGE_IDS: &str = "edge_ids";
 pub(crate) const WEIGHTS: &str = "weights";
 pub(crate) const TIMES: &str = "times";
-/// A bound above the ids of all edges, of files with edge ids.
+/// Exclusive upper bound of edge ids, in files with edge ids.
 pub(crate) const EDGE_ID_BOUND: &str = "edge_id_bound";
 
-/// Positions that are prefetched ahead.
+/// Distance of the prefetch in positions.
 const AHEAD: usize = 24;
 
-/// The in-edges of a relation in a file that [`CscBuild`](crate::CscBuild) wrote: `u64` offsets per destination and
-/// `u32` sources, 4 bytes per edge and 8 per destination, with a checksum per 64 KiB.
+/// A CSC file of a relation that [`CscBuild`](crate::CscBuild) wrote: a `u64` offset per destination and a `u32` source
+/// per edge, with a checksum per 64 KiB.
 ///
-/// Opening reads the header alone. A block is compared with its checksum when it is first read;
-/// [`verify`](Self::verify) compares all. A row is found in `O(1)`. Where pages are missing in memory, those of a
-/// whole request are asked for at once before they are read.
+/// ```text
+/// header     kind `csc`, num_src, num_dst, num_edges
+/// indptr     u64 · (num_dst + 1)   row v is positions indptr[v]..indptr[v + 1]
+/// sources    u32 · num_edges
+/// edge_ids   u64 · num_edges       optional, as are weights (f32) and times (i64)
+/// checksums  u64 per 64 KiB of every section
+/// ```
+///
+/// Opening reads only the header. The checksum of a block is verified on its first use; [`verify`](Self::verify) checks
+/// all blocks. A row is found in `O(1)`. If pages are missing in memory, those of a whole request are prefetched together.
 ///
 /// ```
 /// use burn_gnn_store::{CscBuild, EdgeIter, StoredCsc};
@@ -57,8 +64,8 @@ impl StoredCsc {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`StoreError::Data`] for a file that cannot be read or is of another kind; [`StoreError::Truncated`]; a
-    /// damaged header is [`StoreError::Damaged`].
+    /// [`StoreError::Data`] if the file cannot be read or is of another kind; [`StoreError::Truncated`];
+    /// [`StoreError::Damaged`] for a damaged header.
     pub fn open(path: impl AsRef<Path>) -> Result<Arc<Self>, StoreError> {
         let path = path.as_ref();
         let file = SectionFile::open(path, KIND)?;
@@ -71,7 +78,7 @@ impl StoredCsc {
                 return Err(format(path, format!("`{what}`: expected at most {limit}, found {n}")));
             }
         }
-        // Parts have ids of the whole graph, and no bound.
+        // Files of parts have edge ids of the whole graph, and no bound.
         let edge_id_bound = match file.header.facts.contains_key(EDGE_ID_BOUND) {
             true => count(EDGE_ID_BOUND)?,
             false => num_edges,
@@ -104,27 +111,28 @@ impl StoredCsc {
         }))
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.file.path
     }
-    /// Its length.
+    /// Length of the file in bytes.
     pub fn bytes(&self) -> u64 {
         self.file.header.bytes
     }
-    /// Number of source and of destination nodes.
+    /// Number of sources and number of destinations.
     pub fn num_nodes(&self) -> (usize, usize) {
         (self.num_src, self.num_dst)
     }
-    /// What the header says of something.
+    /// A value in the header.
     pub(crate) fn fact(&self, name: &str) -> Option<&serde_json::Value> {
         self.file.header.facts.get(name)
     }
-    /// A section of its own kind that must be there.
+    /// A required section that only files of parts have.
     pub(crate) fn required(&self, name: &str, bytes: u64) -> Result<Section, StoreError> {
         self.file.required(name, bytes)
     }
-    /// Compares the blocks of all offsets, and these with the number of edges: a pass over 8 bytes per destination.
+    /// Verifies the blocks of all offsets, and that offsets ascend to the number of edges: one pass over 8 bytes per
+    /// destination.
     pub(crate) fn check_offsets(&self) -> Result<(), StoreError> {
         self.indptr.check_range(0..self.indptr.bytes().len())?;
         let indptr = self.indptr.numbers::<u64>();
@@ -145,7 +153,7 @@ impl StoredCsc {
         self.times.is_some()
     }
 
-    /// The edges as a relation that samplers read row by row, and others as a whole on first use.
+    /// The edges as a relation. Samplers read it row by row; all other uses read it into memory as a whole.
     ///
     /// # Errors
     /// As [`Relation::from_stored_csc`].
@@ -153,14 +161,14 @@ impl StoredCsc {
         Relation::from_stored_csc(self.clone())
     }
 
-    /// Compares every block with its checksum, and every offset and source with the counts in the header.
+    /// Verifies the checksums of all blocks, and the ranges of all offsets and sources.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`]; [`StoreError::Data`] for offsets that do not ascend from 0 to the number of edges,
-    /// and for a source that is no node.
+    /// [`StoreError::Damaged`]; [`StoreError::Data`] for offsets that do not ascend from 0 to the number of edges, and for
+    /// a source out of range.
     ///
     /// # Cost
-    /// One pass over the file; no memory but what the system can drop.
+    /// One pass over the file; only memory of the page cache.
     pub fn verify(&self) -> Result<(), StoreError> {
         self.file.verify()?;
         self.check_offsets()?;
@@ -174,7 +182,7 @@ impl StoredCsc {
     /// First position and number of edges of a row.
     ///
     /// # Errors
-    /// [`GraphError::IdOutOfRange`] for a node that is no destination; [`StoreError::Damaged`]; offsets out of range.
+    /// [`GraphError::IdOutOfRange`] for a destination out of range; [`StoreError::Damaged`]; offsets out of range.
     #[inline]
     pub fn row(&self, v: u32) -> Result<(u64, u32), StoreError> {
         let (v, indptr) = (v as usize, self.indptr.numbers::<u64>());
@@ -202,11 +210,11 @@ impl StoredCsc {
         let what = format_args!("{}: {what}", self.path().display());
         match check_id(what, id, bound) {
             Err(e) => e.into(),
-            Ok(()) => unreachable!("compared with the bound before"),
+            Ok(()) => unreachable!("the caller has compared it with the bound"),
         }
     }
 
-    /// Refuses positions behind the last edge.
+    /// Returns an error for positions after the last edge.
     fn check_positions(&self, positions: &[u64]) -> Result<(), StoreError> {
         match positions.iter().copied().max() {
             Some(most) if most >= self.num_edges => {
@@ -247,13 +255,13 @@ impl StoredCsc {
         Ok(())
     }
 
-    /// Compares what is asked for later of edges that were drawn: their ids, and the degrees of their sources.
-    /// Nothing but flags is read where blocks were compared before.
+    /// Verifies the blocks that are used later for sampled edges: their ids, and the degrees of their sources. Only flags
+    /// are read if the blocks are verified already.
     fn check_ids_and_rows(&self, positions: &[u64], sources: &[u32]) -> Result<(), StoreError> {
         if let Some(ids) = self.edge_ids.as_ref().filter(|ids| !ids.is_all_verified()) {
             positions.iter().try_for_each(|&p| ids.check(8 * p as usize))?;
         }
-        // Sources are destinations where both are of one type, which has as many of either.
+        // If both endpoints have the same number of nodes, sources may be destinations too.
         if self.num_src == self.num_dst && !self.indptr.is_all_verified() {
             let _request = self.indptr.request(sources.iter().map(|&u| 8 * u64::from(u)));
             sources.iter().map(|&u| 8 * u as usize).try_for_each(|at| {
@@ -263,17 +271,19 @@ impl StoredCsc {
         Ok(())
     }
 
-    /// Bytes of consecutive positions of a section of `T`.
+    /// Byte range of consecutive positions in a section of `T`.
     fn range<'a, T: bytemuck::Pod>(
         &self,
         section: &'a Section,
         positions: Range<u64>,
     ) -> Result<&'a [T], StoreError> {
         if positions.start > positions.end {
-            let why = format!("positions: expected a range that ascends, found {positions:?}");
+            let why = format!(
+                "positions: expected an ascending range, found {positions:?}; swap its bounds"
+            );
             return Err(format(self.path(), why));
         }
-        // A range may end behind the last position.
+        // The end of the range is exclusive.
         if positions.end > self.num_edges {
             return Err(self.out_of_range("position", positions.end - 1, self.num_edges));
         }
@@ -282,9 +292,9 @@ impl StoredCsc {
         Ok(&section.numbers::<T>()[from..to])
     }
 
-    /// The row of a position.
+    /// Finds the row of a position.
     pub(crate) fn row_at(&self, position: u64) -> Result<u32, StoreError> {
-        // Whoever asks compares the row that is found, whose block is checked then.
+        // The caller reads the row that is found, which verifies its block.
         let indptr = self.indptr.numbers::<u64>();
         match indptr.partition_point(|&start| start <= position).checked_sub(1) {
             Some(v) if v < self.num_dst => Ok(v as u32),
@@ -295,10 +305,11 @@ impl StoredCsc {
         }
     }
 
-    /// Appends the ids of the edges at consecutive positions; `false` where edges have no others than positions.
+    /// Appends the ids of the edges at consecutive positions. Returns `false` if ids are not stored, so that they equal
+    /// positions.
     ///
     /// # Errors
-    /// [`GraphError::IdOutOfRange`] for positions behind the last edge; [`StoreError::Damaged`].
+    /// [`GraphError::IdOutOfRange`] for positions after the last edge; [`StoreError::Damaged`].
     pub fn edge_ids_of(
         &self,
         positions: Range<u64>,
@@ -309,10 +320,10 @@ impl StoredCsc {
         Ok(true)
     }
 
-    /// Appends the times of the edges at consecutive positions; `false` where edges have none.
+    /// Appends the times of the edges at consecutive positions. Returns `false` if edges have none.
     ///
     /// # Errors
-    /// [`GraphError::IdOutOfRange`] for positions behind the last edge; [`StoreError::Damaged`].
+    /// [`GraphError::IdOutOfRange`] for positions after the last edge; [`StoreError::Damaged`].
     pub fn times_of(&self, positions: Range<u64>, out: &mut Vec<i64>) -> Result<bool, StoreError> {
         let Some(times) = &self.times else { return Ok(false) };
         out.extend_from_slice(self.range(times, positions)?);
@@ -342,8 +353,8 @@ impl EdgeReader for StoredCsc {
         }
         Ok(())
     }
-    /// Blocks of edge ids and of the offsets of the sources are compared as well: they are what a block of a batch
-    /// reads later, where an error has no way out.
+    /// Also verifies the blocks of edge ids and of the offsets of the sources: a sampled block reads them later, in
+    /// functions that cannot return an error.
     fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {
         self.read_sources(positions, out)?;
         Ok(self.check_ids_and_rows(positions, out)?)

@@ -1,23 +1,23 @@
-//! Defines the errors of graphs and features in files.
+//! Errors of graphs and features in files.
 
 use std::path::{Path, PathBuf};
 
 use burn_gnn_files::DataError;
 use burn_gnn_structure::GraphError;
 
-/// What can be wrong with graphs and features in files.
+/// Errors of graphs and features in files.
 ///
-/// Variants hold data, not prose, so that a program can react to them.
+/// Variants hold data instead of text, so that a program can react to them.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A file could not be read or written, or is of another format.
+    /// A file cannot be read or written, or has another format.
     #[error(transparent)]
     Data(Box<DataError>),
-    /// What was read makes no graph.
+    /// The data is not a valid graph.
     #[error(transparent)]
     Graph(Box<GraphError>),
-    /// A block of a file is not what was written.
+    /// A block of a file does not match its checksum.
     #[error(
         "{}: block {block} of `{section}`: expected checksum {expected:016x}, found {found:016x}; the file was changed or damaged \
          after it was written: build it again",
@@ -26,16 +26,16 @@ pub enum StoreError {
     Damaged {
         /// File.
         path: PathBuf,
-        /// Part of the file.
+        /// Section of the file.
         section: String,
-        /// Number of the block in it.
+        /// Number of the block in the section.
         block: u64,
         /// Checksum in the file.
         expected: u64,
         /// Checksum of the bytes.
         found: u64,
     },
-    /// A file is shorter or longer than its header says.
+    /// The length of a file differs from the length in its header.
     #[error(
         "{}: expected {expected} bytes, found {found}; the file was cut short or is still being copied; \
          wait for the copy, or build it again",
@@ -44,57 +44,57 @@ pub enum StoreError {
     Truncated {
         /// File.
         path: PathBuf,
-        /// Bytes by its header.
+        /// Length in the header.
         expected: u64,
-        /// Bytes there are.
+        /// Actual length.
         found: u64,
     },
-    /// An edge has an endpoint that is no node.
+    /// An endpoint of an edge is out of range.
     #[error(
         "edge {edge}: `{arg}` must lie in 0..{bound}, got {value}; number nodes from 0, or build a graph of more nodes"
     )]
     NodeOutOfRange {
-        /// Which edge of the stream.
+        /// Position of the edge in the stream.
         edge: u64,
         /// `src` or `dst`.
         arg: &'static str,
         /// Number of nodes.
         bound: u64,
-        /// What was found.
+        /// The endpoint.
         value: u64,
     },
-    /// Less memory than the smallest buffers of a step take.
+    /// The memory is smaller than the minimal buffers of an operation.
     #[error("`memory`: {what} needs at least {least} bytes, got {given}; allow more")]
     Memory {
-        /// What is to be done.
+        /// The operation.
         what: &'static str,
-        /// The least that it takes.
+        /// Minimal memory in bytes.
         least: u64,
-        /// What was allowed.
+        /// Memory that was allowed.
         given: u64,
     },
-    /// Something else than what was begun is to be resumed.
+    /// The folder contains unfinished work with other settings.
     #[error(
         "{}: expected to resume {expected}, found {found}; remove the folder to start over",
         path.display()
     )]
     Resume {
-        /// Folder of the work that was begun.
+        /// Folder of the unfinished work.
         path: PathBuf,
-        /// What the call asks for.
+        /// Settings of the call.
         expected: String,
-        /// What was begun.
+        /// Settings of the unfinished work.
         found: String,
     },
-    /// Another process builds the same file.
+    /// Another process is building the same file.
     #[error("{}: another process is building here; wait for it, or build elsewhere", path.display())]
     Busy {
         /// Folder of the work.
         path: PathBuf,
     },
-    /// In-edges are asked for that are in another part.
+    /// The in-edges of a node are in another part.
     #[error(
-        "{}: node {node} of type `{ntype}`: expected an inner node of part {part}, found {}; ask the rank of its part",
+        "{}: node {node} of type `{ntype}`: expected an inner node of part {part}, found {}; request it from the rank of its part",
         path.display(), owner.map_or_else(|| "none of its nodes".to_owned(), |p| format!("a halo node, which is in part {p}"))
     )]
     OtherPart {
@@ -104,12 +104,12 @@ pub enum StoreError {
         ntype: String,
         /// Original id.
         node: u32,
-        /// The part that was asked.
+        /// The part that was read.
         part: u32,
-        /// The part whose inner node it is, where this part knows it.
+        /// The part that owns the node, if it is a halo node of this part.
         owner: Option<u32>,
     },
-    /// What a source of edges reports.
+    /// An error of an input stream.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -117,7 +117,7 @@ pub enum StoreError {
 burn_gnn_structure::debug_is_message!(StoreError);
 
 impl StoreError {
-    /// What a source of edges met.
+    /// Converts the error of an input stream.
     pub fn source(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Source(e.into())
     }

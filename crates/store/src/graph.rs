@@ -1,4 +1,4 @@
-//! Opens graphs whose relations are in files.
+//! Graphs whose relations are in files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::csc::StoredCsc;
 use crate::error::{StoreError, format};
 
-/// The description of a stored graph, in its folder.
+/// Name of the file that describes a stored graph.
 const MANIFEST: &str = "graph.json";
-/// The version that this program writes and reads.
+/// Version of the format that this crate writes and reads.
 const VERSION: u32 = 1;
-/// The longest description that is read, in bytes.
+/// Maximal length of the description in bytes.
 const LONGEST: u64 = 64 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,11 +23,23 @@ const LONGEST: u64 = 64 << 20;
 struct Manifest {
     format_version: u32,
     node_types: Vec<(String, u64)>,
-    /// Source type, relation, destination type, and the file.
+    /// Source type, relation, destination type, and path of the file.
     relations: Vec<(String, String, String, String)>,
 }
 
-/// A graph of several types whose relations are in files of one folder: samplers take it as any other graph.
+/// A graph of several types whose relations are in files of one folder. Samplers use it like any other graph.
+///
+/// ```text
+/// folder/
+///   graph.json          node types with their counts; for each edge type its file
+///   cites.csc           one section file per edge type:
+///                         header | indptr u64 | sources u32 | edge_ids, weights, times | checksums
+///   writes.csc          |<- one page ->|<- sections are page-aligned, with a checksum per 64 KiB ->|
+///   paper.rows          features, section file of rows (any name, opened by `StoredRows`)
+///   parts/              parts of the graph, one pair of files per part and edge type:
+///     part-00000.nodes    header | types JSON | inner u32 | halo u32 | owners u32 | checksums
+///     part-00000.0.csc    header | indptr | sources (local) | starts u64 | … | checksums
+/// ```
 ///
 /// The book: [graphs larger than memory](https://github.com/burn-gnn/burn-gnn/blob/main/docs/out-of-core.md).
 ///
@@ -51,8 +63,8 @@ pub struct StoredGraph {
 }
 
 impl StoredGraph {
-    /// Describes files that are in `dir` or a folder below it, and opens them. A file elsewhere may be linked into the
-    /// folder.
+    /// Writes the description of files in `dir` or its subfolders, and opens them. Link files of other folders into
+    /// `dir`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -79,11 +91,11 @@ impl StoredGraph {
         Ok(stored)
     }
 
-    /// Opens a folder that was described: headers alone are read.
+    /// Opens a folder that has a description. Only headers of files are read.
     ///
     /// # Errors
-    /// [`StoreError::Data`] for a description or a file that cannot be read, a path that leads out of the folder, a
-    /// file of other node counts than those of its types; [`StoreError::Graph`] for types that make no schema; as [`StoredCsc::open`].
+    /// [`StoreError::Data`] if the description or a file cannot be read, a path leads out of the folder, or a file has
+    /// other node counts than its types; [`StoreError::Graph`] for an invalid schema; as [`StoredCsc::open`].
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = dir.as_ref().join(MANIFEST);
         let manifest: Manifest =
@@ -138,12 +150,12 @@ impl StoredGraph {
         })
     }
 
-    /// The folder.
+    /// Path of the folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
-    /// The graph. Its features come from a [`FeatureSource`](burn_gnn_sampling::FeatureSource),
-    /// [`StoredRows`](crate::StoredRows) for one.
+    /// The graph, without features. These come from a [`FeatureSource`](burn_gnn_sampling::FeatureSource), such as
+    /// [`StoredRows`](crate::StoredRows).
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -151,7 +163,7 @@ impl StoredGraph {
     pub fn files(&self) -> &[Arc<StoredCsc>] {
         &self.files
     }
-    /// Compares every block of every file with its checksum.
+    /// Verifies the checksums of all blocks of all files.
     ///
     /// # Errors
     /// As [`StoredCsc::verify`].

@@ -3,7 +3,7 @@
 //! The chapter on graphs larger than memory of the book:
 //! <https://github.com/burn-gnn/burn-gnn/blob/main/docs/out-of-core.md>.
 //!
-//! [`CscBuild`] sorts a stream of edges into a file in the memory given, [`StoredCsc`] reads it row by row.
+//! [`CscBuild`] sorts a stream of edges into a file in bounded memory, and [`StoredCsc`] reads it row by row.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Numbers raw ids of 64 bits or text, more of them than memory holds.
+//! Numbers raw ids (64-bit integers or texts) whose number exceeds memory.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,27 +14,27 @@ use crate::error::{StoreError, format, io};
 use crate::section_writer::{SectionWriter, create};
 use crate::sections::{Header, Section, SectionFile};
 
-/// Kind of these files, and their section.
+/// Kind of the files, and name of their section.
 const KIND: &str = "ids";
 const IDS: &str = "ids";
-/// The least memory that numbering takes.
+/// Minimal memory of numbering.
 const LEAST: u64 = 1 << 20;
-/// Edges that are numbered at a time.
+/// Edges per look-up.
 const CHUNK: usize = 1 << 20;
 
-/// What stands for a raw id: 64-bit ids are themselves, texts are [`text_id`].
+/// A raw id: an integer, or the [`text_id`] of a text.
 pub trait RawId: bytemuck::Pod + Ord + Send + Sync + std::fmt::Debug {}
 impl RawId for u64 {}
 impl RawId for u128 {}
 
-/// A text as a raw id: two hashes of 64 bits (XXH3). Two of a billion different texts have the same with a
-/// probability below 10^-20.
+/// Converts a text to a raw id: two 64-bit hashes (XXH3). Among a billion different texts, the probability of a collision
+/// is below 10^-20.
 pub fn text_id(text: &str) -> u128 {
     let half = |seed| u128::from(XxHash3_64::oneshot_with_seed(seed, text.as_bytes()));
     half(0) << 64 | half(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Numbers of raw ids: a file of the different ids, ascending; the number of an id is its place.
+/// Numbers of raw ids: a file of the distinct ids in ascending order. The number of an id is its position.
 ///
 /// ```
 /// use burn_gnn_store::{CscBuild, NumberedEdges, RawNumbers};
@@ -55,11 +55,11 @@ pub struct RawNumbers<K> {
 }
 
 impl<K: RawId> RawNumbers<K> {
-    /// Sorts the ids of an iterator into `path`, each once, in `memory` bytes, at least 1 MiB. Runs beside the file
-    /// take as much as the different ids of each, and are gone afterwards.
+    /// Sorts the distinct ids of an iterator into the file `path`, in `memory` bytes, at least 1 MiB. Temporary runs next
+    /// to the file hold the distinct ids of each chunk and are removed afterwards.
     ///
     /// # Errors
-    /// More than `u32::MAX - 1` different ids; what the iterator reports; [`StoreError::Memory`]; [`StoreError::Data`].
+    /// More than `u32::MAX - 1` distinct ids; errors of the iterator; [`StoreError::Memory`]; [`StoreError::Data`].
     ///
     /// # Cost
     /// `O(n log n)`; every run is written and read once.
@@ -78,7 +78,7 @@ impl<K: RawId> RawNumbers<K> {
         for id in ids {
             run.push(id?);
             if run.len() == most {
-                // Ids that are met often fill a run slowly.
+                // Frequent ids are deduplicated, so a run can take more of the stream.
                 distinct(&mut run);
                 if run.len() > most / 2 {
                     runs.write(&run)?;
@@ -122,18 +122,18 @@ impl<K: RawId> RawNumbers<K> {
         Ok(Self { path: path.into(), ids, of: std::marker::PhantomData })
     }
 
-    /// Number of different ids.
+    /// Number of distinct ids.
     pub fn len(&self) -> usize {
         self.ids.bytes().len() / size_of::<K>()
     }
-    /// Whether there is none.
+    /// Whether there are no ids.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The id of a number.
+    /// The raw id of a number.
     ///
     /// # Errors
-    /// No such number; [`StoreError::Damaged`].
+    /// A number out of range; [`StoreError::Damaged`].
     pub fn id(&self, number: u32) -> Result<K, StoreError> {
         burn_gnn_structure::internal::check_ids("number", "the raw ids", &[number], self.len())?;
         self.at(number as usize)
@@ -143,13 +143,13 @@ impl<K: RawId> RawNumbers<K> {
         Ok(self.ids.numbers::<K>()[place])
     }
 
-    /// The number of each id.
+    /// The number of each raw id.
     ///
     /// # Errors
-    /// An id that has none; more than `u32::MAX` ids; [`StoreError::Damaged`].
+    /// An unknown id; more than `u32::MAX` ids; [`StoreError::Damaged`].
     ///
     /// # Cost
-    /// `O(n log n)`: ids are looked up in ascending order, so the file is read forward.
+    /// `O(n log n)`: ids are looked up in ascending order, so the file is read sequentially.
     pub fn numbers(&self, ids: &[K]) -> Result<Vec<u32>, StoreError> {
         if ids.len() as u64 > u64::from(u32::MAX) {
             let why = format!(
@@ -164,7 +164,7 @@ impl<K: RawId> RawNumbers<K> {
         let (mut numbers, mut from, all) = (vec![0; ids.len()], 0, self.len());
         for i in order {
             let id = ids[i as usize];
-            // Doubling steps from the last place on, then halves.
+            // Galloping search from the last position on.
             let (mut low, mut step) = (from, 1);
             while low + step < all && self.at(low + step)? <= id {
                 low += step;
@@ -192,13 +192,13 @@ fn distinct<K: RawId>(ids: &mut Vec<K>) {
     ids.dedup();
 }
 
-/// Runs that are merged at a time: a process may have a thousand open files.
+/// Runs per merge, since a process may have about a thousand open files.
 const OPEN: usize = if cfg!(test) { 4 } else { 256 };
 
-/// Sorted runs beside a file, removed with this value.
+/// Temporary sorted runs, which are removed on drop.
 struct Runs {
     path: PathBuf,
-    /// Files and the ids in each.
+    /// Files, and the number of ids in each.
     files: VecDeque<(PathBuf, u64)>,
     made: usize,
 }
@@ -209,7 +209,7 @@ impl Runs {
         name.push(format!(".{ending}"));
         self.path.with_file_name(name)
     }
-    /// A new run, by what `put` writes; it returns how many ids these are.
+    /// Creates a run. `put` writes the ids and returns their number.
     fn add(
         &mut self,
         put: impl FnOnce(&Self, &mut BufWriter<File>, &Path) -> Result<u64, StoreError>,
@@ -217,7 +217,7 @@ impl Runs {
         let path = self.name(&format!("run-{:05}", self.made));
         self.made += 1;
         let mut out = BufWriter::with_capacity(1 << 18, create(&path)?);
-        // Removed with the others, whole or not.
+        // Registered first, so that an incomplete file is removed too.
         self.files.push_back((path.clone(), 0));
         let count = put(self, &mut out, &path)?;
         out.flush().map_err(io(&path))?;
@@ -232,7 +232,7 @@ impl Runs {
             Ok(ids.len() as u64)
         })
     }
-    /// Merges runs until all of them can be open at a time.
+    /// Merges runs until all of them can be open at the same time.
     fn join<K: RawId>(&mut self, memory: u64) -> Result<(), StoreError> {
         while self.files.len() > OPEN {
             self.add(|runs, out, path| {
@@ -246,7 +246,7 @@ impl Runs {
         }
         Ok(())
     }
-    /// Calls `f` with every different id, ascending; how many there are.
+    /// Calls `f` with every distinct id in ascending order, and returns their number.
     fn merge<K: RawId>(
         &self,
         memory: u64,
@@ -254,7 +254,7 @@ impl Runs {
     ) -> Result<u64, StoreError> {
         self.merge_first(self.files.len(), memory, f)
     }
-    /// [`merge`](Self::merge) of the first runs.
+    /// [`merge`](Self::merge) for the first runs.
     fn merge_first<K: RawId>(
         &self,
         runs: usize,
@@ -294,13 +294,13 @@ impl Runs {
 impl Drop for Runs {
     fn drop(&mut self) {
         for (path, _) in &self.files {
-            // A file that stays is overwritten by the next numbering of this name.
+            // The next numbering of this name overwrites a file that cannot be removed.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// Edges between raw ids as edges between their numbers, for a build.
+/// A stream of edges that converts raw ids to their numbers, for a build.
 #[derive(Debug)]
 pub struct NumberedEdges<'a, K, I> {
     edges: I,
@@ -309,7 +309,7 @@ pub struct NumberedEdges<'a, K, I> {
 }
 
 impl<'a, K: RawId, I: Iterator<Item = Result<(K, K), StoreError>>> NumberedEdges<'a, K, I> {
-    /// Of any iterator of results; `src` and `dst` number the ends.
+    /// Converts the edges of an iterator of results. `src` and `dst` number sources and destinations.
     pub fn new(
         edges: impl IntoIterator<IntoIter = I>,
         src: &'a RawNumbers<K>,
@@ -366,7 +366,7 @@ mod tests {
         }
     }
 
-    /// More ids than a run holds, in several runs with ids in common.
+    /// More ids than a run holds, in several runs with common ids.
     #[test]
     fn several_runs() {
         let dir = tempfile::tempdir().unwrap();

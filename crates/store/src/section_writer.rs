@@ -1,4 +1,4 @@
-//! Writes the sections of a file side by side, each from its beginning to its end or by position.
+//! Writes section files. Several sections are written at a time, each sequentially or by position.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 use crate::error::{StoreError, io};
 use crate::sections::{BLOCK, Header, PAGE};
 
-/// Bytes that are written at a time, in whole blocks.
+/// Bytes per write, a multiple of blocks.
 const BUFFER: usize = 16 * BLOCK;
 
 #[cfg(unix)]
@@ -43,35 +43,35 @@ pub(crate) fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> std::io
     Ok(())
 }
 
-/// A file that is empty, to write and to read what was written.
+/// Creates an empty file that can be written and read.
 pub(crate) fn create(path: &Path) -> Result<File, StoreError> {
     let mut options = File::options();
     Ok(open_with(path, options.read(true).write(true).create(true).truncate(true))?.0)
 }
 
-/// A file that [`create`] made, with what is in it.
+/// Opens a file of [`create`] again, with its content.
 pub(crate) fn reopen(path: &Path) -> Result<File, StoreError> {
     Ok(open_with(path, File::options().read(true).write(true))?.0)
 }
 
-/// One section that is being written.
+/// A section in progress.
 #[derive(Debug)]
 struct Part {
-    /// Where it begins.
+    /// Byte of the section's start.
     offset: u64,
-    /// Bytes that were given, or where those that were put by position end.
+    /// Number of appended bytes, or the end of the bytes that were written by position.
     len: u64,
-    /// The last of them, from a block's beginning on.
+    /// The last bytes, from the start of a block on.
     buffer: Vec<u8>,
     checks: Vec<u64>,
-    /// Whether nothing lies in the file behind `len`, so that pages of zeros need no write.
+    /// Whether the file has no data after `len`, so that pages of zeros need not be written.
     fresh: bool,
-    /// Whether bytes were put by position, and are hashed at the end.
+    /// Whether bytes are written by position, and are hashed at the end.
     by_position: bool,
 }
 
 impl Part {
-    /// Hashes the first `len` bytes, which are in the file.
+    /// Hashes the first `len` bytes, which are already in the file.
     fn read_back(&mut self, file: &File, len: u64) -> std::io::Result<()> {
         let mut bytes = vec![0; BLOCK];
         for at in (0..len).step_by(BLOCK) {
@@ -87,7 +87,8 @@ impl Part {
         Ok(())
     }
 
-    /// Hashes and writes the whole blocks of the buffer; all of it if `all`. Pages of zeros stay holes of a fresh file.
+    /// Hashes and writes the complete blocks of the buffer, or all of it if `all` is set. In a new file, pages of zeros
+    /// stay holes.
     fn write(&mut self, file: &File, all: bool) -> std::io::Result<()> {
         let whole = if all { self.buffer.len() } else { self.buffer.len() / BLOCK * BLOCK };
         let at = self.offset + self.len - self.buffer.len() as u64;
@@ -103,13 +104,13 @@ impl Part {
         write_at(file, &self.buffer[from..whole], at + from as u64)?;
         let hashed = self.buffer.len() / BLOCK * BLOCK;
         self.checks.extend(self.buffer[..hashed].chunks_exact(BLOCK).map(XxHash3_64::oneshot));
-        // What was written of a block that is not whole stays, to be hashed with the rest of it.
+        // The bytes of an incomplete block stay in the buffer, because they are hashed with the rest of the block.
         self.buffer.drain(..hashed);
         Ok(())
     }
 }
 
-/// Writes a file of sections under a temporary name, then gives it its own.
+/// Writes a section file under a temporary name, then renames it.
 pub(crate) fn replace(
     path: &Path,
     header: Header,
@@ -120,12 +121,12 @@ pub(crate) fn replace(
     out.finish(&[]).map(drop)
 }
 
-/// What is written to.
+/// The file being written.
 #[derive(Debug)]
 enum Target {
-    /// A file of a build, which names it when it is whole.
+    /// A file of a build, which renames it when it is complete.
     Plain(File),
-    /// A file that gets its name when it is whole, and is removed if it never is.
+    /// A temporary file that is renamed when it is complete, and removed otherwise.
     Atomic(AtomicFile),
 }
 
@@ -138,7 +139,7 @@ impl Target {
     }
 }
 
-/// A file that is being written, section by section or all of them at once.
+/// Writes a section file. Sections can be written in any order.
 #[derive(Debug)]
 pub(crate) struct SectionWriter {
     path: PathBuf,
@@ -148,12 +149,12 @@ pub(crate) struct SectionWriter {
 }
 
 impl SectionWriter {
-    /// Writes to `path`, of which everything is new. Sections have at most the bytes that `header` says.
+    /// Creates the file `path`. Sections have at most the bytes that `header` declares.
     pub(crate) fn create(path: &Path, header: Header) -> Result<Self, StoreError> {
         Ok(Self::new(path, Target::Plain(create(path)?), header))
     }
 
-    /// Writes a file that takes the place of `path` when it is [finished](Self::finish).
+    /// Creates a file that replaces `path` when it is [finished](Self::finish).
     pub(crate) fn replace(path: &Path, header: Header) -> Result<Self, StoreError> {
         Ok(Self::new(path, Target::Atomic(AtomicFile::create(path).map_err(io(path))?), header))
     }
@@ -171,8 +172,8 @@ impl SectionWriter {
         Self { path: path.into(), target, header, parts }
     }
 
-    /// Goes on where sections have the lengths `lens`, which were [synced](Self::sync). Reads what is there for its
-    /// checksums.
+    /// Resumes a file whose sections have the lengths `lens`, which were [synced](Self::sync). Reads the existing bytes to
+    /// compute their checksums.
     pub(crate) fn resume(path: &Path, header: Header, lens: &[u64]) -> Result<Self, StoreError> {
         let file = reopen(path)?;
         let mut writer = Self::new(path, Target::Plain(file), header);
@@ -187,7 +188,7 @@ impl SectionWriter {
         let part = &mut self.parts[section];
         debug_assert!(
             part.len + bytes.len() as u64 <= self.header.sections[section].bytes,
-            "more than was announced"
+            "more bytes than the header declares"
         );
         debug_assert!(!part.by_position, "a section is appended to or written by position");
         while !bytes.is_empty() {
@@ -202,8 +203,8 @@ impl SectionWriter {
         Ok(())
     }
 
-    /// Writes to section number `section`, `at` bytes behind its beginning, where nothing was put; such a section is
-    /// not appended to, and read back for its checksums at the end.
+    /// Writes bytes at offset `at` of section number `section`, where nothing was written before. Such a section cannot be
+    /// appended to. It is read back at the end for its checksums.
     pub(crate) fn put_at(
         &mut self,
         section: usize,
@@ -211,7 +212,10 @@ impl SectionWriter {
         bytes: &[u8],
     ) -> Result<(), StoreError> {
         let (part, end) = (&mut self.parts[section], at + bytes.len() as u64);
-        debug_assert!(end <= self.header.sections[section].bytes, "more than was announced");
+        debug_assert!(
+            end <= self.header.sections[section].bytes,
+            "more bytes than the header declares"
+        );
         debug_assert!(
             part.by_position || part.len == 0,
             "a section is appended to or written by position"
@@ -221,12 +225,12 @@ impl SectionWriter {
         Ok(())
     }
 
-    /// Forces to disk what was put; the lengths of the sections, to [resume](Self::resume) from.
+    /// Forces written bytes to disk, and returns the lengths of the sections, from which [`resume`](Self::resume) starts.
     pub(crate) fn sync(&mut self) -> Result<Vec<u64>, StoreError> {
         for part in &mut self.parts {
             part.write(self.target.file(), true).map_err(io(&self.path))?;
         }
-        // A hole at the end is no byte of the file yet.
+        // A hole at the end does not count for the length of the file.
         let end = self.parts.iter().map(|p| p.offset + p.len).max().unwrap_or(0);
         let file = self.target.file();
         if file.metadata().map_err(io(&self.path))?.len() < end {
@@ -236,8 +240,8 @@ impl SectionWriter {
         Ok(self.parts.iter().map(|p| p.len).collect())
     }
 
-    /// Writes checksums and the header, to which `facts` were added, and forces all to disk. A file that was to
-    /// [replace](Self::replace) another has its name then.
+    /// Writes checksums and the header with additional `facts`, forces the file to disk, and renames a file of
+    /// [`replace`](Self::replace). Returns the length of the file.
     pub(crate) fn finish(mut self, facts: &[(&str, serde_json::Value)]) -> Result<u64, StoreError> {
         for (part, place) in self.parts.iter_mut().zip(&mut self.header.sections) {
             if part.by_position {
@@ -249,7 +253,7 @@ impl SectionWriter {
             }
             place.bytes = part.len;
         }
-        // Checksums stand behind what there is, which may be less than was announced.
+        // Checksums follow the actual sections, which may be shorter than declared.
         self.header.bytes = self
             .header
             .sections

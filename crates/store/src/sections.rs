@@ -1,7 +1,12 @@
-//! Reads files of sections: arrays in blocks whose checksums are compared on first read.
+//! Reads section files: files of arrays whose blocks have checksums, which are verified on first use.
 //!
-//! A file is a header page, its sections, each on pages of its own, and the checksums of all blocks. Numbers are
-//! little endian.
+//! ```text
+//! byte 0            header page: magic, version, length, JSON description, checksum
+//! 4096 · k          section 0    array of little-endian numbers, page-aligned
+//! 4096 · m          section 1
+//! ...
+//! end of sections   checksums    XXH3 of each block of 64 KiB of every section
+//! ```
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -17,47 +22,47 @@ use twox_hash::XxHash3_64;
 use crate::error::{StoreError, format, io};
 use crate::io::{Read, Reader};
 
-/// How every file of this crate begins.
+/// First bytes of every section file.
 const MAGIC: &[u8; 8] = b"BGSTORE\n";
-/// The version that this program writes and reads.
+/// Version of the format that this crate writes and reads.
 const VERSION: u32 = 1;
 /// Alignment of sections, and length of the header.
 pub(crate) const PAGE: u64 = 4096;
-/// Bytes under one checksum: 2^16.
+/// Log2 of the bytes per checksum.
 pub(crate) const BLOCK_BITS: u32 = 16;
 pub(crate) const BLOCK: usize = 1 << BLOCK_BITS;
-/// Time per place above which pages were missing in memory: of a request alone (in memory it takes 20 to 100), and
-/// of one whose pages were prefetched, which takes up to 700 where none was missing.
+/// Time per position in nanoseconds above which a request is assumed to have missed pages in memory: without prefetch (a
+/// request in memory takes 20 to 100), and with prefetch (up to 700 if no page was missing).
 const COLD_NANOS: [u128; 2] = [300, 1_000];
-/// Places below which time tells nothing.
-const TELLING: usize = 64;
+/// Below this number of positions the measured time is noise.
+const MIN_SAMPLES: usize = 64;
 
-/// What a file is, and where its sections are.
+/// Description of a file: its kind, its facts and its sections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Header {
     pub(crate) version: u32,
-    /// What is in the file: `csc`, `rows`, `packed`.
+    /// Kind of the file: `csc`, `rows`, `packed`.
     pub(crate) kind: String,
-    /// What the kind has to say.
+    /// Values that the kind defines.
     pub(crate) facts: serde_json::Map<String, serde_json::Value>,
-    pub(crate) sections: Vec<Place>,
+    pub(crate) sections: Vec<SectionEntry>,
     /// Bytes of the whole file.
     pub(crate) bytes: u64,
 }
 
-/// Where a section is.
+/// Name and location of a section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Place {
+pub(crate) struct SectionEntry {
     pub(crate) name: String,
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
-    /// Where the checksums of its blocks are.
+    /// Byte of the checksums of its blocks.
     pub(crate) checks: u64,
 }
 
-impl Place {
+impl SectionEntry {
     pub(crate) fn blocks(&self) -> u64 {
         self.bytes.div_ceil(BLOCK as u64)
     }
@@ -78,12 +83,17 @@ impl Header {
         self.facts.insert(fact.into(), value.into());
         self
     }
-    /// Appends a section of at most `bytes` bytes; what follows begins behind them.
+    /// Appends a section with space for `bytes` bytes.
     pub(crate) fn section(&mut self, name: &str, bytes: u64) {
-        self.sections.push(Place { name: name.into(), offset: self.bytes, bytes, checks: 0 });
+        self.sections.push(SectionEntry {
+            name: name.into(),
+            offset: self.bytes,
+            bytes,
+            checks: 0,
+        });
         self.bytes += bytes.next_multiple_of(PAGE);
     }
-    /// Says where checksums are, behind all sections.
+    /// Assigns the locations of checksums, after all sections.
     pub(crate) fn place_checks(&mut self) {
         for place in &mut self.sections {
             place.checks = self.bytes;
@@ -120,11 +130,11 @@ impl Header {
         if page.get(..8) != Some(&MAGIC[..]) {
             return Err(format(
                 path,
-                "expected a file that `burn-gnn-store` wrote, found another beginning",
+                "expected a file that `burn-gnn-store` wrote, found other first bytes",
             ));
         }
         let (Some(len), Some(expected)) = (word(8), word(16)) else {
-            return Err(format(path, "expected a header, found the end"));
+            return Err(format(path, "expected a header, found the end of the file"));
         };
         let text = usize::try_from(len).ok().and_then(|len| page.get(24..)?.get(..len));
         let text = text.ok_or_else(|| {
@@ -154,8 +164,8 @@ impl Header {
     }
 }
 
-/// An open file of sections, mapped. Whoever changes it meanwhile changes what is read, or ends the program where
-/// it is cut short; files are replaced by a rename, which does no harm.
+/// An open, memory-mapped section file. Overwriting a mapped file changes the data, and truncating it kills the program
+/// on the next access. Writers of this crate replace files by a rename, which is safe.
 #[derive(Debug)]
 pub(crate) struct SectionFile {
     pub(crate) path: PathBuf,
@@ -164,12 +174,12 @@ pub(crate) struct SectionFile {
 }
 
 impl SectionFile {
-    /// Reads the header alone.
+    /// Opens a file and reads its header only.
     pub(crate) fn open(path: &Path, kind: &str) -> Result<Arc<Self>, StoreError> {
         if cfg!(target_endian = "big") {
             return Err(format(
                 path,
-                "expected a machine of little-endian numbers, as the file has them",
+                "expected a little-endian machine, since the file has little-endian numbers",
             ));
         }
         let (file, bytes) = open(path)?;
@@ -203,18 +213,18 @@ impl SectionFile {
                 return Err(format(
                     path,
                     format!(
-                        "expected section `{}` inside of {bytes} bytes, found {place:?}",
+                        "expected section `{}` within {bytes} bytes, found {place:?}",
                         place.name
                     ),
                 ));
             }
         }
-        // Rows are anywhere: what is read around them would be for nothing.
+        // Rows are read at random, so readahead would be wasted.
         hint(&map, Hint::Random, 0..map.len());
         Ok(Arc::new(Self { path: path.into(), header, map }))
     }
 
-    /// A section by name.
+    /// Looks up a section by name.
     pub(crate) fn section(self: &Arc<Self>, name: &str) -> Option<Section> {
         let place = self.header.sections.iter().find(|p| p.name == name)?.clone();
         let verified = (0..place.blocks()).map(|_| AtomicU8::new(0)).collect();
@@ -227,7 +237,7 @@ impl SectionFile {
         })
     }
 
-    /// A section that must be there, of `expected` bytes.
+    /// Looks up a required section of `expected` bytes.
     pub(crate) fn required(
         self: &Arc<Self>,
         name: &str,
@@ -244,7 +254,7 @@ impl SectionFile {
         Ok(found)
     }
 
-    /// Compares every block with its checksum.
+    /// Verifies the checksums of all blocks.
     pub(crate) fn verify(self: &Arc<Self>) -> Result<(), StoreError> {
         hint(&self.map, Hint::Sequential, 0..self.map.len());
         for place in &self.header.sections {
@@ -258,7 +268,7 @@ impl SectionFile {
     }
 }
 
-/// How bytes of a map will be read.
+/// Access pattern of mapped bytes.
 #[derive(Clone, Copy)]
 enum Hint {
     Random,
@@ -266,7 +276,7 @@ enum Hint {
     WillNeed,
 }
 
-/// Tells the system; where it takes no hints, bytes are read when they are used.
+/// Passes the access pattern to the operating system, as an optimisation only.
 #[cfg(unix)]
 fn hint(map: &Mmap, how: Hint, range: Range<usize>) {
     use memmap2::Advice;
@@ -283,25 +293,25 @@ fn hint(_: &Mmap, _: Hint, _: Range<usize>) {}
 
 #[expect(unsafe_code, reason = "maps a file")]
 fn map(path: &Path, file: &std::fs::File) -> Result<Mmap, StoreError> {
-    // SAFETY: the map is read-only, and its length is that of the file. The documentation asks that nobody changes
-    // the file meanwhile; no unsafe code relies on a byte of it.
+    // SAFETY: the map is read-only, and its length is that of the file. The documentation requires that the file is not
+    // changed while it is mapped, and no unsafe code relies on its content.
     unsafe { Mmap::map(file) }.map_err(io(path))
 }
 
-/// An array in a file. A block is compared with its checksum when it is first asked for.
+/// An array in a file. The checksum of a block is verified on its first use.
 #[derive(Debug)]
 pub(crate) struct Section {
     file: Arc<SectionFile>,
-    place: Place,
-    /// Whether a block was compared.
+    place: SectionEntry,
+    /// Whether each block is verified.
     verified: Box<[AtomicU8]>,
-    /// Blocks that were not.
+    /// Number of blocks that are not verified.
     left: AtomicU64,
-    /// Whether the last request met pages that were not in memory.
+    /// Whether the last request missed pages in memory.
     cold: AtomicBool,
 }
 
-/// Bytes of a section that are read now, in any order; dropped when they were read.
+/// A request that reads positions of a section in any order. Drop it after the last read.
 pub(crate) struct Request<'a> {
     section: &'a Section,
     count: usize,
@@ -310,9 +320,9 @@ pub(crate) struct Request<'a> {
 }
 
 impl Drop for Request<'_> {
-    /// Finds out from its time whether pages were missing.
+    /// Determines from the elapsed time whether pages were missing in memory.
     fn drop(&mut self) {
-        if self.count >= TELLING {
+        if self.count >= MIN_SAMPLES {
             let most = COLD_NANOS[usize::from(self.prefetched)];
             self.section.cold.store(
                 self.began.elapsed().as_nanos() > most * self.count as u128,
@@ -326,18 +336,18 @@ impl Section {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.file.map[self.place.offset as usize..][..self.place.bytes as usize]
     }
-    /// The numbers of the section; call [`check`](Self::check) before one is used.
+    /// The numbers of the section. Call [`check`](Self::check) before reading one.
     pub(crate) fn numbers<T: bytemuck::Pod>(&self) -> &[T] {
         let bytes = self.bytes();
         bytemuck::cast_slice(&bytes[..bytes.len() / size_of::<T>() * size_of::<T>()])
     }
-    /// Whether the block of byte `at` is what was written.
+    /// Verifies the block of byte `at`.
     #[inline(always)]
     pub(crate) fn check(&self, at: usize) -> Result<(), StoreError> {
         let block = at >> BLOCK_BITS;
         if self.verified[block].load(Ordering::Relaxed) == 0 { self.first(block) } else { Ok(()) }
     }
-    /// [`check`](Self::check) of all bytes of a range.
+    /// Verifies all blocks of a range of bytes.
     pub(crate) fn check_range(&self, range: Range<usize>) -> Result<(), StoreError> {
         if range.is_empty() {
             return Ok(());
@@ -347,7 +357,7 @@ impl Section {
     }
     #[cold]
     fn first(&self, block: usize) -> Result<(), StoreError> {
-        // As one read, where its pages are not in memory.
+        // Pages that are not in memory are requested by one read.
         self.will_need(block * BLOCK..self.bytes().len().min((block + 1) * BLOCK));
         self.compare(block)?;
         if self.verified[block].swap(1, Ordering::Relaxed) == 0 {
@@ -371,8 +381,8 @@ impl Section {
         let (path, section) = (self.file.path.clone(), self.place.name.clone());
         Err(StoreError::Damaged { path, section, block: block as u64, expected, found })
     }
-    /// All bytes, compared, read past the page cache where `reader` of the same file does so: pages of the map
-    /// would be in memory a second time.
+    /// Reads and verifies all bytes, by `reader` of the same file. It bypasses the page cache if possible: pages of the
+    /// map would take the same memory again.
     pub(crate) fn read(&self, reader: &Reader) -> Result<Vec<u8>, StoreError> {
         let mut out = vec![0; self.place.bytes as usize];
         let piece = |i: u64| Read {
@@ -386,12 +396,12 @@ impl Section {
             .try_for_each(|(block, bytes)| self.compare_bytes(block, bytes))?;
         Ok(out)
     }
-    /// Whether every block was compared: nothing is left to [check](Self::check).
+    /// Whether all blocks are verified, so that [`check`](Self::check) does nothing.
     pub(crate) fn is_all_verified(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
-    /// Bytes at `places`, which the caller reads next. Where pages were missing in memory the last time, those of
-    /// all places are prefetched at once, so that the disk has many requests at a time.
+    /// Announces the bytes that the caller reads next. If the last request missed pages in memory, the pages of all
+    /// positions are prefetched together, so that the disk gets many requests at a time.
     pub(crate) fn request(&self, places: impl ExactSizeIterator<Item = u64>) -> Request<'_> {
         let prefetched = self.cold.load(Ordering::Relaxed);
         let request =
@@ -404,7 +414,7 @@ impl Section {
     fn prefetch(&self, places: impl Iterator<Item = u64>) {
         let end = self.bytes().len() as u64;
         let unit = |at: u64| {
-            // A block that was not compared yet is read as a whole. Places out of range are the caller's to report.
+            // A block that is not verified yet is read as a whole. The caller reports positions out of range.
             let verified = self
                 .verified
                 .get((at >> BLOCK_BITS) as usize)
@@ -419,7 +429,7 @@ impl Section {
             self.will_need(range[0].start as usize..last as usize);
         }
     }
-    /// Asks the system to read bytes that are about to be used.
+    /// Asks the operating system to read bytes that are used next.
     pub(crate) fn will_need(&self, range: Range<usize>) {
         let at = self.place.offset as usize;
         hint(&self.file.map, Hint::WillNeed, at + range.start..at + range.end);

@@ -1,17 +1,17 @@
-//! Looks up one id or many.
+//! Arguments of look-ups: one id or many.
 
 use burn_gnn_graph::{HomoId, TypedId};
 use rayon::prelude::*;
 
 use crate::error::DistError;
 
-/// Ids from which lookups are shared out among threads.
+/// Lookups of at least this many ids run in parallel.
 const PARALLEL_FROM: usize = 1 << 14;
 
-/// What the calls of a [`PartitionBook`](crate::PartitionBook) take: one id gives one answer; a slice, an array or a
-/// vector (by reference) gives a vector of answers in the same order, or the error of the first id that is wrong.
+/// Argument of the methods of a [`PartitionBook`](crate::PartitionBook). One id returns one result. A slice, an array or
+/// a vector (by reference) returns a vector of results in the same order, or the error of the first invalid id.
 pub trait Lookup<I> {
-    /// One answer, or as many as there are ids.
+    /// One result, or a vector of results.
     type Answer<T>;
 
     #[doc(hidden)]
@@ -45,7 +45,7 @@ impl<I: Copy + Sync, S: AsRef<[I]> + ?Sized> Lookup<I> for &S {
             if all.is_ok() {
                 return all;
             }
-            // Once more, for the first error and not just any.
+            // Repeated sequentially, to return the first error.
         }
         ids.iter().map(|&i| f(i)).collect()
     }

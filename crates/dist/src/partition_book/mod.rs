@@ -1,4 +1,4 @@
-//! Maps nodes and edges to the parts that own them, and ids of one kind to another.
+//! The partition book: owners of nodes and edges, and conversions between kinds of ids.
 
 mod lookup;
 mod numbering;
@@ -15,33 +15,34 @@ pub(crate) use burn_gnn_graph::internal::{etype_number, ntype_number};
 pub use lookup::Lookup;
 pub(crate) use numbering::{ByPart, Numbering};
 
-/// What one part owns, of all types: an entry of [`PartitionBook::metadata`].
+/// Sizes of one part, summed over types: an entry of [`PartitionBook::metadata`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartMetadata {
-    /// The part; rank `i` takes part `i`.
+    /// Number of the part; rank `i` opens part `i`.
     pub part: usize,
-    /// Nodes it owns.
+    /// Number of nodes that the part owns.
     pub num_nodes: u64,
-    /// Edges it owns.
+    /// Number of edges that the part owns.
     pub num_edges: u64,
 }
 
-/// Owners and numberings of a partitioned graph; the same on every rank.
+/// Owners and numberings of a partitioned graph. The book is the same on every rank.
 ///
-/// Three ids name a node (edges alike):
-/// * its *type-wise* id, `0..num_nodes(type)`: what features and other ranks use;
-/// * its *global* id (DGL: homogeneous id), a [`HomoId`]: what files use;
-/// * its *local* id inside (part, type), from 0: a row of an owned feature matrix.
+/// A node has three ids, and so has an edge:
+/// * a *type-wise* id in `0..num_nodes(type)`, which features and other ranks use;
+/// * a *global* id (DGL: homogeneous id), a [`HomoId`], which files use;
+/// * a *local* id inside (part, type), starting from 0: its row in a matrix of owned features.
 ///
-/// By default ids are reshuffled: type-wise ids run part by part, global ids part by part and inside a part type by
-/// type, and the book is a table of ranges. The ids of the input graph are in [`Partition`](crate::Partition) and
-/// [`LocalPartition`](crate::LocalPartition). Without reshuffle
+/// By default ids are reshuffled: type-wise ids are assigned part by part, global ids part by part and, inside a part,
+/// type by type. The book is then a table of ranges. [`Partition`](crate::Partition) and
+/// [`LocalPartition`](crate::LocalPartition) have the ids of the input graph. Without reshuffling
 /// ([`PartitionConfig::with_reshuffle`](crate::PartitionConfig::with_reshuffle)) type-wise ids are those of the input
-/// graph, global ids run type by type, and the book holds the owner of every node and edge (8 bytes each).
+/// graph, global ids are assigned type by type, and the book has the owner of every node and edge (8 bytes each).
 ///
 /// Types are given by name or by number: node types as `"a"` or `0` ([`NodeKey`]), edge types as `"to"`,
-/// `("a", "to", "b")` or `0` ([`EdgeKey`]), the only type there is as `..`. Calls take one id or many ([`Lookup`]). Ids
-/// outside their numbering are errors. A lookup costs `O(log parts)`, of a global id `O(log (parts · types))`.
+/// `("a", "to", "b")` or `0` ([`EdgeKey`]); `..` is the only type of a graph with one type. Methods take one id or many
+/// ([`Lookup`]), and return an error for ids out of range. A lookup costs `O(log parts)`, for a global id
+/// `O(log (parts · types))`.
 ///
 /// ```
 /// use burn_gnn_dist::{PartitionConfig, PartitionMethod, partition_graph};
@@ -50,7 +51,7 @@ pub struct PartMetadata {
 /// let owner = PartitionMethod::custom([("a", vec![0, 1, 0]), ("b", vec![1, 0])]);
 /// let parts = partition_graph(&g, &PartitionConfig::new("g", 2).with_method(owner))?;
 /// let book = parts.book();
-/// // Nodes `a` 0 and 2 and node `b` 1 went to part 0: they come first.
+/// // Part 0 owns nodes 0 and 2 of `a` and node 1 of `b`, so they come first.
 /// assert_eq!(book.nid2partid("a", &[0, 1, 2])?, [0, 0, 1]);
 /// assert_eq!(book.map_to_homo_nid("b", 0)?, HomoId(2));
 /// assert_eq!(book.map_to_per_ntype(&[HomoId(2), HomoId(3)])?, [TypedId { ty: 1, id: 0 }, TypedId { ty: 0, id: 2 }]);
@@ -76,7 +77,7 @@ impl PartitionBook {
     ) -> Self {
         Self { schema, num_parts, nodes, edges }
     }
-    /// Node types and edge types; type numbers are theirs.
+    /// Node types and edge types, whose order defines type numbers.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
@@ -92,11 +93,11 @@ impl PartitionBook {
     pub fn num_parts(&self) -> usize {
         self.num_parts
     }
-    /// Whether nodes and edges were renumbered part by part; if not, type-wise ids are those of the input graph.
+    /// Whether nodes and edges were renumbered part by part. If not, type-wise ids are those of the input graph.
     pub fn is_reshuffled(&self) -> bool {
         !self.nodes.is_kept()
     }
-    /// What each part owns.
+    /// Sizes of all parts.
     pub fn metadata(&self) -> Vec<PartMetadata> {
         let of = |part| PartMetadata {
             part,
@@ -105,14 +106,14 @@ impl PartitionBook {
         };
         (0..self.num_parts).map(of).collect()
     }
-    /// Nodes of a type in the whole graph.
+    /// Number of nodes of a type in the whole graph.
     ///
     /// # Errors
     /// No such type.
     pub fn num_nodes(&self, ntype: impl NodeKey) -> Result<u64, DistError> {
         self.nodes.count(self.ntype(ntype)?)
     }
-    /// Edges of a type in the whole graph.
+    /// Number of edges of a type in the whole graph.
     ///
     /// # Errors
     /// No such type.
@@ -131,7 +132,7 @@ impl PartitionBook {
         let ty = self.ntype(ntype)?;
         ids.answer(|id| self.nodes.owner(TypedId { ty, id }))
     }
-    /// The parts that own edges, by type-wise id: an edge belongs to the owner of its destination.
+    /// The parts that own edges, by type-wise id. The owner of an edge is that of its destination.
     ///
     /// # Errors
     /// No such type or id.
@@ -143,15 +144,15 @@ impl PartitionBook {
         let ty = self.etype(etype)?;
         ids.answer(|id| self.edges.owner(TypedId { ty, id }))
     }
-    /// Type-wise ids of the nodes of a type that a part owns: a range, because ids were reshuffled.
+    /// Type-wise ids of the nodes of a type that a part owns. They are a range if ids were reshuffled.
     ///
     /// # Errors
-    /// No such part or type; [`DistError::KeptIds`] where ids were kept: there use
-    /// [`nids_of_part`](Self::nids_of_part).
+    /// No such part or type; [`DistError::KeptIds`] if ids were not reshuffled: use
+    /// [`nids_of_part`](Self::nids_of_part) instead.
     pub fn partid2nids(&self, part: usize, ntype: impl NodeKey) -> Result<Range<u64>, DistError> {
         self.nodes.range(part, self.ntype(ntype)?)
     }
-    /// Type-wise ids of the edges of a type that a part owns: a range, because ids were reshuffled.
+    /// Type-wise ids of the edges of a type that a part owns. They are a range if ids were reshuffled.
     ///
     /// # Errors
     /// As [`partid2nids`](Self::partid2nids).
@@ -172,7 +173,7 @@ impl PartitionBook {
     pub fn eids_of_part(&self, part: usize, etype: impl EdgeKey) -> Result<Vec<u64>, DistError> {
         self.edges.ids(part, self.etype(etype)?)
     }
-    /// Types and type-wise ids of global node ids.
+    /// Converts global node ids to types and type-wise ids.
     ///
     /// # Errors
     /// No such id.
@@ -182,7 +183,7 @@ impl PartitionBook {
     ) -> Result<A::Answer<TypedId>, DistError> {
         ids.answer(|id| self.nodes.locate(id).map(|l| l.1))
     }
-    /// Types and type-wise ids of global edge ids.
+    /// Converts global edge ids to types and type-wise ids.
     ///
     /// # Errors
     /// No such id.
@@ -192,7 +193,7 @@ impl PartitionBook {
     ) -> Result<A::Answer<TypedId>, DistError> {
         ids.answer(|id| self.edges.locate(id).map(|l| l.1))
     }
-    /// Global ids of nodes of a type, by type-wise id.
+    /// Converts type-wise ids of nodes to global ids.
     ///
     /// # Errors
     /// No such type or id.
@@ -204,7 +205,7 @@ impl PartitionBook {
         let ty = self.ntype(ntype)?;
         ids.answer(|id| self.nodes.to_global(TypedId { ty, id }))
     }
-    /// Global ids of edges of a type, by type-wise id.
+    /// Converts type-wise ids of edges to global ids.
     ///
     /// # Errors
     /// No such type or id.
@@ -244,10 +245,10 @@ impl PartitionBook {
     pub fn global_to_edge(&self, id: HomoId) -> Result<TypedId, DistError> {
         self.map_to_per_etype(id)
     }
-    /// Local ids of nodes in the part that owns them.
+    /// Converts type-wise ids of nodes to local ids in the part that owns them.
     ///
     /// # Errors
-    /// No such type, id or part, or another part owns one.
+    /// No such type, id or part; another part owns a node.
     pub fn nid2localnid<A: Lookup<u64>>(
         &self,
         ntype: impl NodeKey,
@@ -257,7 +258,7 @@ impl PartitionBook {
         let ty = self.ntype(ntype)?;
         ids.answer(|id| self.nodes.to_local(TypedId { ty, id }, part))
     }
-    /// Local ids of edges in the part that owns them.
+    /// Converts type-wise ids of edges to local ids in the part that owns them.
     ///
     /// # Errors
     /// As [`nid2localnid`](Self::nid2localnid).
@@ -270,7 +271,7 @@ impl PartitionBook {
         let ty = self.etype(etype)?;
         ids.answer(|id| self.edges.to_local(TypedId { ty, id }, part))
     }
-    /// Type-wise ids of local node ids.
+    /// Converts local node ids to type-wise ids.
     ///
     /// # Errors
     /// No such type, part or local id.
@@ -283,7 +284,7 @@ impl PartitionBook {
         let ty = self.ntype(ntype)?;
         local.answer(|id| self.nodes.local_to_typewise(ty, id, part))
     }
-    /// Type-wise ids of local edge ids.
+    /// Converts local edge ids to type-wise ids.
     ///
     /// # Errors
     /// No such type, part or local id.

@@ -7,20 +7,20 @@ use rayon::prelude::*;
 
 use crate::error::DistError;
 
-/// Ids of one type part by part, inside a part in ascending order.
+/// Ids of one type, ordered by part and ascending inside a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ByPart {
     /// Id at each position.
     pub(crate) ids: Vec<u32>,
-    /// Number of ids per part.
+    /// Number of ids of each part.
     pub(crate) counts: Vec<u64>,
 }
 
 impl ByPart {
-    /// `owner` of each of `len` ids is below `parts`. A stable counting sort: chunks sort themselves, then are put
-    /// together, so the result does not depend on their number.
+    /// Groups `0..len` by `owner`, which is below `parts`. A stable, parallel counting sort: the result does not depend on
+    /// the number of chunks.
     pub(crate) fn new(len: usize, parts: usize, owner: impl Fn(usize) -> u32 + Sync) -> Self {
-        // Every chunk pays for a counter per part.
+        // Every chunk has a counter per part.
         let size = len.div_ceil(4 * rayon::current_num_threads()).max(1 << 14).max(parts);
         let chunk = |from: usize| {
             let of: Vec<u32> = (from..(from + size).min(len)).map(&owner).collect();
@@ -48,7 +48,7 @@ impl ByPart {
         Self { ids, counts }
     }
 
-    /// Place of each id.
+    /// Position of each id.
     pub(crate) fn positions(&self) -> Vec<u32> {
         let mut out = vec![0; self.ids.len()];
         self.ids.iter().zip(0..).for_each(|(&id, position)| out[id as usize] = position);
@@ -56,41 +56,41 @@ impl ByPart {
     }
 }
 
-/// Ids that kept their values when the graph was cut: a table in place of ranges.
+/// Tables for ids that were not reshuffled, instead of ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
-    /// Global id at which each type begins, and the total.
+    /// First global id of each type, then the total.
     offsets: Vec<u64>,
     /// Per type: id at each position, and position of each id.
     ids: Vec<Vec<u32>>,
     positions: Vec<Vec<u32>>,
 }
 
-/// Ids of one type that kept their values, and their positions.
+/// Ids of one type that were not reshuffled, and their positions.
 #[derive(Clone, Copy)]
 pub(crate) struct KeptIds<'a> {
     /// Id at each position.
     pub(crate) ids: &'a [u32],
-    /// Place of each id.
+    /// Position of each id.
     pub(crate) positions: &'a [u32],
 }
 
-/// Nodes (or edges) have *positions*: type by type, inside a type part by part. Where ids were reshuffled a type-wise id
-/// is its position, and global ids run part by part, inside a part type by type. Where ids were kept, type-wise ids are
-/// those of the input and global ids run type by type.
+/// The numbering of nodes (or edges). Their *positions* are ordered by type and, inside a type, by part. If ids are
+/// reshuffled, a type-wise id equals its position, and global ids are ordered by part and, inside a part, by type. If
+/// ids are kept, type-wise ids are those of the input, and global ids are ordered by type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbering {
     what: &'static str,
     num_types: usize,
     /// Per type, `num_parts + 1` positions: part `p` owns `starts[t][p]..starts[t][p + 1]`.
     starts: Vec<Vec<u64>>,
-    /// Sum over types and parts before each (part, type), part by part, and the total.
+    /// Number of ids before each (part, type), ordered by part, then the total.
     begins: Vec<u64>,
     kept: Option<Kept>,
 }
 
 impl Numbering {
-    /// `counts[t][p]` ids of type `t` in part `p`, reshuffled; `None` where they add up to more than `u64`.
+    /// A reshuffled numbering of `counts[t][p]` ids of type `t` in part `p`; `None` if their sum overflows `u64`.
     pub(crate) fn ranges(
         what: &'static str,
         num_parts: usize,
@@ -113,7 +113,7 @@ impl Numbering {
         }
         Some(Self { what, num_types: counts.len(), starts, begins, kept: None })
     }
-    /// The numbering that keeps ids; `parts` has the ids of each type by part.
+    /// A numbering that keeps ids. `parts` groups the ids of each type by part.
     pub(crate) fn kept(what: &'static str, num_parts: usize, parts: Vec<ByPart>) -> Option<Self> {
         let counts: Vec<Vec<u64>> = parts.iter().map(|p| p.counts.clone()).collect();
         let positions = parts.iter().map(ByPart::positions).collect();
@@ -127,7 +127,7 @@ impl Numbering {
     pub(crate) fn is_kept(&self) -> bool {
         self.kept.is_some()
     }
-    /// Ids and positions of a type, if ids were kept; otherwise an id is its position.
+    /// Ids and positions of a type, if ids are kept; otherwise an id equals its position.
     #[inline]
     pub(crate) fn kept_ids(&self, ty: usize) -> Option<KeptIds<'_>> {
         self.kept.as_ref().map(|k| KeptIds { ids: &k.ids[ty], positions: &k.positions[ty] })
@@ -193,7 +193,7 @@ impl Numbering {
         let position = self.position(id)?;
         Ok(self.owner_of_position(id.ty, position))
     }
-    /// Type-wise ids of a type that a part owns, if they are one range.
+    /// Type-wise ids of a type that a part owns, if they are a range.
     pub(crate) fn range(&self, part: usize, ty: usize) -> Result<Range<u64>, DistError> {
         let positions = self.positions(part, ty)?;
         if self.kept.is_some() {
@@ -216,20 +216,19 @@ impl Numbering {
         let position = self.position(id)?;
         Ok(self.global_id(self.owner_of_position(id.ty, position), id.ty, position))
     }
-    /// Global id of a position of a part; both are in range.
+    /// Global id of a position of a part. Both are in range.
     pub(crate) fn global_id(&self, part: usize, ty: usize, position: u64) -> HomoId {
         HomoId(match &self.kept {
             None => self.begins[part * self.num_types + ty] + (position - self.starts[ty][part]),
             Some(k) => k.offsets[ty] + u64::from(k.ids[ty][position as usize]),
         })
     }
-    /// Owner, type and type-wise id.
+    /// Owner, type and type-wise id of a global id.
     pub(crate) fn locate(&self, id: HomoId) -> Result<(usize, TypedId), DistError> {
         if id.0 >= self.total() {
             return Err(self.out_of_range("global id", id.0, self.total()));
         }
-        // Empty ranges begin where their successor does, so the last one that begins at or before
-        // `id` is not empty.
+        // An empty range starts where the next one does, so the last range that starts at or before `id` is not empty.
         let last = |begins: &[u64]| begins.partition_point(|&b| b <= id.0) - 1;
         Ok(match &self.kept {
             None => {
@@ -269,13 +268,13 @@ impl Numbering {
         let position = own.start + local;
         Ok(self.kept.as_ref().map_or(position, |k| u64::from(k.ids[ty][position as usize])))
     }
-    /// Global ids of what a part owns, ascending. The part is in range.
+    /// Global ids that a part owns, ascending. The part is in range.
     pub(crate) fn global_ids(&self, part: usize) -> impl Iterator<Item = u64> + '_ {
         let positions = move |t: usize| self.starts[t][part]..self.starts[t][part + 1];
         (0..self.num_types)
             .flat_map(move |t| positions(t).map(move |i| self.global_id(part, t, i).0))
     }
-    /// `[begin, end)` in the global numbering, per part, for the metadata file; of reshuffled ids.
+    /// Range `[begin, end)` of global ids of each part, for the metadata file of reshuffled ids.
     pub(crate) fn global_ranges(&self, ty: usize) -> Vec<[u64; 2]> {
         let of = |p: usize| {
             let begin = self.begins[p * self.num_types + ty];
@@ -283,7 +282,7 @@ impl Numbering {
         };
         (0..self.num_parts()).map(of).collect()
     }
-    /// Owner of each global id where ids were kept, for the file that says so.
+    /// Owner of each global id, for the owner file of kept ids.
     pub(crate) fn owners(&self) -> Vec<i32> {
         let mut out = vec![0; self.total() as usize];
         for (k, part) in self.kept.iter().flat_map(|k| (0..self.num_parts()).map(move |p| (k, p))) {

@@ -1,4 +1,4 @@
-//! Holds a batch with nodes of any rank.
+//! A batch with nodes of all ranks.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::partition_book::{etype_number, ntype_number};
 
 /// A batch sampled over all parts.
 ///
-/// [`mini`](Self::mini) is what models take. Its blocks number nodes by row of the batch; their
-/// [`original_ids`](burn_gnn_sampling::Block::original_ids), degrees and totals are those of the whole graph, so that
-/// layers compute what they compute on one machine. Features are gathered by [`input_nodes`](Self::input_nodes).
+/// Models take [`mini`](Self::mini). Its blocks number nodes by row of the batch. Their
+/// [`original_ids`](burn_gnn_sampling::Block::original_ids), degrees and totals are those of the whole graph, so layers
+/// compute the same values as on one machine. Gather features for [`input_nodes`](Self::input_nodes).
 #[derive(Clone, Debug)]
 pub struct DistBatch {
     /// Blocks, and the row of each seed.
@@ -34,7 +34,7 @@ impl DistBatch {
         let ntype = ntype_number(&self.schema, ntype);
         &of_ntype(&self.nodes, ntype)[..]
     }
-    /// Type-wise ids of the nodes of a type that the last layer computes: the seeds, each once.
+    /// Type-wise ids of the nodes of a type that the last layer computes: the distinct seeds.
     ///
     /// # Panics
     /// There is no such type.
@@ -44,8 +44,8 @@ impl DistBatch {
         let nodes = of_ntype(&self.nodes, ntype);
         &nodes[..self.mini.blocks.last().map_or(nodes.len(), |b| b.dst_nodes(ntype).len())]
     }
-    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order given: of which the
-    /// loss is.
+    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order of the seeds: the rows of
+    /// the loss.
     ///
     /// # Panics
     /// There is no such type.
@@ -53,7 +53,7 @@ impl DistBatch {
     pub fn seed_rows(&self, ntype: impl NodeKey) -> &[u32] {
         &of_ntype(&self.mini.seeds, ntype_number(&self.schema, ntype))[..]
     }
-    /// Type-wise ids of the edges of a type in block `block`: rows of edge features.
+    /// Type-wise ids of the edges of a type in block `block`, to gather edge features.
     ///
     /// # Panics
     /// There is no such block or type.
@@ -65,7 +65,7 @@ impl DistBatch {
         };
         &of_etype(edges, etype)[..]
     }
-    /// Edges of all blocks.
+    /// Number of edges in all blocks.
     pub fn total_edges(&self) -> usize {
         self.mini.total_edges()
     }

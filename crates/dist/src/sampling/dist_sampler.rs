@@ -1,4 +1,4 @@
-//! Samples neighbours over all parts.
+//! Neighbour sampling over all parts.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::exchange::agree;
 use crate::graph::DistGraph;
 use crate::loading::{ELSEWHERE, RankSampler, in_order};
 
-/// [`NeighborSampler`] over a partitioned graph: hop after hop the nodes found so far go to their owners, which sample
-/// them, because an owner has all in-edges of its nodes, and send back what they found.
+/// [`NeighborSampler`] over a partitioned graph. In each hop, the nodes of the frontier are sent to their owners, which
+/// have all their in-edges, sample them and send the sampled edges back.
 ///
-/// Draws are keyed by original ids, so around the same seeds the batch is, in original ids and in the order of its
-/// rows, the batch that a [`NeighborSampler`] makes of the whole graph, for any number of ranks and any placement.
-/// Settings mean what they mean there.
+/// Random numbers are keyed by original ids. So for the same seeds the batch equals, in original ids and in the order of
+/// its rows, the batch that a [`NeighborSampler`] samples from the whole graph, for any number of ranks and any
+/// partitioning. Settings have the same meaning as there.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistGraph, DistSampler, PartitionConfig, partition_graph, run_ranks};
@@ -38,28 +38,28 @@ use crate::loading::{ELSEWHERE, RankSampler, in_order};
 /// ```
 ///
 /// # Cost
-/// Two exchanges per hop. Per sampled edge 16 bytes travel, per source found 16 and 4 more for each relation that
-/// starts in its type, and 4 for each that also ends there. With disjoint trees, 4 more per node asked for, and 8 per
-/// tree to each rank; where seeds have times, 8 more per tree, and two exchanges more for degrees before these times. A
-/// relation with times keeps 16 bytes for each out-edge of own nodes.
+/// Two exchanges per hop. Bytes sent: 16 per sampled edge; 16 per new source, plus 4 for each relation that starts in its
+/// type and 4 for each that also ends there. Disjoint trees send 4 more bytes per requested node, and 8 per tree to each
+/// rank. If seeds have times, 8 more bytes per tree, and two more exchanges for degrees before these times. A relation
+/// with times takes 16 bytes of memory for each out-edge of own nodes.
 #[derive(Clone, Debug)]
 pub struct DistSampler {
     pub(super) graph: DistGraph,
-    /// Whether draws follow degrees, which count later edges.
+    /// Whether the strategy uses degrees, which count edges of any time.
     pub(super) by_degree: bool,
     pub(super) disjoint: bool,
-    /// Per edge type with times.
+    /// Out-edges for each edge type with times.
     pub(super) out_edges: Vec<Option<Arc<OutEdges>>>,
-    /// All hops, of which the owner's are cut.
+    /// The sampler of all hops, from which the samplers of single hops are derived.
     pub(crate) whole: NeighborSampler,
     pub(super) hops: Arc<Vec<NeighborSampler>>,
 }
 
 impl DistSampler {
-    /// Uniform sampling without replacement. All ranks give the same fan-outs.
+    /// Uniform sampling without replacement. Fan-outs must be the same on all ranks.
     ///
     /// # Errors
-    /// As [`NeighborSampler::new`]; original ids beyond `u32`.
+    /// As [`NeighborSampler::new`]; original ids exceed `u32`.
     pub fn new(graph: &DistGraph, fanouts: impl Into<Fanouts>) -> Result<Self, DistError> {
         let sampled = graph.inner.to_sample()?;
         let whole = NeighborSampler::new(&sampled.graph, fanouts)?.with_original_ids(&sampled)?;
@@ -82,7 +82,7 @@ impl DistSampler {
     pub fn with_replacement(self) -> Result<Self, DistError> {
         self.change(NeighborSampler::with_replacement)
     }
-    /// How edges are chosen. Weights and times that it needs come first.
+    /// Sets the sampling strategy. Set the weights and times that it needs before.
     ///
     /// # Errors
     /// As [`NeighborSampler::with_strategy`].
@@ -92,7 +92,7 @@ impl DistSampler {
             return self.change(|s| s.with_strategy(strategy));
         }
         self.check_degrees()?;
-        // A part does not see all edges of the nodes that it borrows; their degrees in the whole graph are known.
+        // A part does not have all edges of its halo nodes, but it has their degrees in the whole graph.
         let inner = self.graph.inner.clone();
         self.change(|mut s| {
             for (t, r) in inner.local.relations().iter().enumerate() {
@@ -103,22 +103,22 @@ impl DistSampler {
             s.with_strategy(Strategy::Weighted)
         })
     }
-    /// Weights of the edges of a type, in a float column with one value per edge. Of a tensor that was inserted as a
-    /// column ([`DataSpace::insert`](crate::DataSpace::insert)) the sampler keeps the values that it has now, and the
-    /// call is collective; so it is with [`with_times`](Self::with_times) and [`with_mask`](Self::with_mask).
+    /// Sets the weights of the edges of a type from a float column with one value per edge. For an inserted tensor
+    /// ([`DataSpace::insert`](crate::DataSpace::insert)) the sampler copies its current values, and the call is
+    /// collective. The same holds for [`with_times`](Self::with_times) and [`with_mask`](Self::with_mask).
     ///
     /// # Errors
-    /// Unknown type or column, another shape; as [`NeighborSampler::with_weights`].
+    /// Unknown type or column; another shape; as [`NeighborSampler::with_weights`].
     pub fn with_weights(self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
         let (t, values) = self.values::<f32>(etype, column)?;
         self.change(|s| s.with_weights(t, &values))
     }
-    /// Times of the edges of a type, in an integer column with one value per edge, for
-    /// [`sample_before`](Self::sample_before) and [`Strategy::Latest`]. Loaders take a sampler with times only together
-    /// with a time for every seed. Collective.
+    /// Sets the times of the edges of a type from an integer column with one value per edge, for
+    /// [`sample_before`](Self::sample_before) and [`Strategy::Latest`]. A loader with such a sampler requires a time for
+    /// every seed. Collective.
     ///
     /// # Errors
-    /// Unknown type or column, another shape; as [`NeighborSampler::with_times`]; on all ranks.
+    /// On all ranks: an unknown type or column; another shape; as [`NeighborSampler::with_times`].
     pub fn with_times(self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
         let (t, values) =
             agree(&*self.graph.comm, "times of edges", self.values::<i64>(etype, column))?;
@@ -133,10 +133,10 @@ impl DistSampler {
         self.disjoint = true;
         self
     }
-    /// Which edges of a type may be drawn, in a column with one value per edge, 0 or false for those that may not.
+    /// Excludes edges of a type from sampling by a column with one value per edge: 0 or false excludes an edge.
     ///
     /// # Errors
-    /// Unknown type or column, another shape.
+    /// Unknown type or column; another shape.
     pub fn with_mask(self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
         let (t, values) = self.values::<f32>(etype, column)?;
         let mask: Vec<bool> = values.iter().map(|&v| v != 0.0).collect();
@@ -148,27 +148,27 @@ impl DistSampler {
         self.change(|s| Ok(s.with_one_thread()))
     }
 
-    /// The graph that is sampled.
+    /// The sampled graph.
     pub fn graph(&self) -> &DistGraph {
         &self.graph
     }
-    /// Number of hops, which is that of blocks.
+    /// Number of hops, which equals the number of blocks.
     pub fn hops(&self) -> usize {
         self.hops.len()
     }
-    /// The same sampler over another communicator of the same ranks.
+    /// Replaces the communicator by another one of the same ranks.
     #[must_use]
     pub fn with_communicator(mut self, comm: Arc<dyn Communicator>) -> Self {
         self.graph = self.graph.with_communicator(comm);
         self
     }
 
-    /// A batch around seeds, type-wise ids per node type, whoever owns them; seeds given twice share a row. Collective:
-    /// a rank without seeds gives none and gets a batch without nodes.
+    /// Samples a batch around seeds of any rank, given by type-wise ids per node type. Repeated seeds share a row.
+    /// Collective: a rank without seeds passes no seeds and gets an empty batch.
     ///
     /// # Errors
-    /// Unknown type or one named twice, a seed out of range; edges have times, so seeds need some
-    /// ([`sample_before`](Self::sample_before)); on all ranks.
+    /// On all ranks: an unknown type or one that occurs twice; a seed out of range; edges have times, so seeds need times
+    /// too ([`sample_before`](Self::sample_before)).
     pub fn sample<N: NodeKey, I: AsRef<[u64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -177,12 +177,12 @@ impl DistSampler {
         self.sample_excluding(seeds, &[], key)
     }
 
-    /// As [`sample`](Self::sample), without ever drawing some edges, given by type-wise id per edge type in schema
-    /// order (a shorter list names none of the others). An edge is left out for the seeds of all ranks; only its owner
-    /// need name it, or, where several trainers share a part, each of them. Collective.
+    /// [`sample`](Self::sample) without some edges, given by type-wise ids per edge type in schema order (missing lists at
+    /// the end mean no edges). An edge is excluded for the seeds of all ranks. Its owner must list it; if several trainers
+    /// share a part, all of them must. Collective.
     ///
     /// # Errors
-    /// As [`sample`](Self::sample); an edge that this rank does not own; on all ranks.
+    /// As [`sample`](Self::sample); an edge that this rank does not own, on all ranks.
     pub fn sample_excluding<N: NodeKey, I: AsRef<[u64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -197,11 +197,12 @@ impl DistSampler {
         self.grow(&seeds, None, &excluded, key)
     }
 
-    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop, each seed in a tree
-    /// of its own; see [`NeighborSampler::sample_before`]. Collective.
+    /// [`sample`](Self::sample) over edges strictly before the time of the seed, in every hop. Each seed has a separate
+    /// tree; see [`NeighborSampler::sample_before`]. Collective.
     ///
     /// # Errors
-    /// As [`sample`](Self::sample); not one time per seed; no relation has times; on all ranks.
+    /// As [`sample`](Self::sample). Also on all ranks: the number of times differs from that of seeds; no relation has
+    /// times.
     pub fn sample_before<N: NodeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
@@ -212,7 +213,7 @@ impl DistSampler {
         self.grow(&seeds, times.as_deref(), &vec![vec![]; self.graph.etypes().len()], key)
     }
 
-    /// Refuses times of seeds where edges have none.
+    /// Returns an error for times of seeds if edges have none.
     pub(crate) fn check_timed(&self) -> Result<(), DistError> {
         if self.whole.is_timed() {
             return Ok(());
@@ -220,11 +221,11 @@ impl DistSampler {
         let expected = "times of at least one relation (`with_times`)".into();
         Err(DistError::Config { arg: "times", expected, found: "none".into() })
     }
-    /// Whether it is a clone of `other`, up to communicators and trees.
+    /// Whether this is a clone of `other`, up to communicators and trees.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.hops, &other.hops)
     }
-    /// Refuses degrees where edges have times.
+    /// Returns an error for a strategy by degrees if edges have times.
     fn check_degrees(&self) -> Result<(), DistError> {
         if !(self.by_degree && self.whole.is_timed()) {
             return Ok(());
@@ -234,7 +235,7 @@ impl DistSampler {
         Err(DistError::Config { arg: "strategy", expected, found: "InDegree".into() })
     }
 
-    /// Local ids of own edges.
+    /// Converts ids of own edges to local ids.
     fn own_edges(&self, edges: &[Vec<u64>]) -> Result<Vec<Vec<u32>>, DistError> {
         let owners = &self.graph.inner.edges;
         if edges.len() > owners.names().len() {
@@ -262,7 +263,7 @@ impl DistSampler {
         Ok(out)
     }
 
-    /// Values of a column of edges of this part, one per edge.
+    /// Reads a column of the edges of this part, with one value per edge.
     fn values<T: burn::tensor::Element>(
         &self,
         etype: impl EdgeKey,
@@ -288,7 +289,7 @@ impl DistSampler {
         mut self,
         f: impl FnOnce(NeighborSampler) -> Result<NeighborSampler, GraphError>,
     ) -> Result<Self, DistError> {
-        // Hops share weights with the whole, which would be copied before a change.
+        // Samplers of single hops share the weights with `whole`, so a change would copy them.
         self.hops = Arc::default();
         self.whole = f(self.whole)?;
         self.cut()
@@ -301,8 +302,8 @@ impl DistSampler {
     }
 }
 
-/// Batches of nodes, of one type or several ([`DistGraph::node_seeds`], [`DistGraph::split_seeds`]); each with a time
-/// where edges of the sampler have times, and only there.
+/// Samples batches of seed nodes of one or several types ([`DistGraph::node_seeds`], [`DistGraph::split_seeds`]). Seeds
+/// must have times if and only if edges of the sampler have times.
 impl Sampler for DistSampler {
     type Seed = u64;
     type Batch = DistBatch;

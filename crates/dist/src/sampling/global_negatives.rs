@@ -1,4 +1,4 @@
-//! Draws global negatives: pairs of nodes without an edge, out of all pairs of the graph.
+//! Global negative sampling: pairs of nodes without an edge, from all pairs of the graph.
 
 use burn_gnn_graph::internal::room;
 use burn_gnn_sampling::internal::{Draws, FreePairs};
@@ -9,30 +9,30 @@ use crate::error::DistError;
 use crate::exchange::{Pack, Unpack, agree, round_trip};
 use crate::graph::DistGraph;
 
-/// Draws what [`NegativeSampler::global`] draws on one machine, each pair by its position in the batch of all ranks.
-/// Ids are those of the input graph.
+/// Samples the same pairs as [`NegativeSampler::global`] on one machine, keyed by their positions in the batch of all
+/// ranks. Ids are those of the input graph.
 ///
-/// Draws need no communication; whether a pair has an edge is known to the owner of its source.
+/// Drawing a pair needs no communication. The owner of the source checks whether the pair has an edge.
 #[derive(Debug)]
 pub(super) struct GlobalNegatives {
     etype: usize,
-    /// Pairs of each seed edge.
+    /// Number of pairs for each seed edge.
     k: usize,
-    /// The edges of own sources.
+    /// Sampler with the edges of own sources.
     own: NegativeSampler,
-    /// All pairs without an edge; none where edges have times, as these pairs then depend on the time.
+    /// All pairs without an edge; `None` if edges have times, since these pairs then depend on the time.
     free: Option<FreePairs>,
 }
 
-/// A pair that is not decided yet.
+/// A drawn pair that has not been checked yet.
 struct Open<'a> {
-    /// Its position in the result.
+    /// Position of the pair in the result.
     at: usize,
     time: i64,
     draws: Draws<'a>,
 }
 
-/// Sources with a number and a time each, to be queried from their owners.
+/// Queries to the owners of sources: a source, a number and a time each.
 #[derive(Default)]
 struct Queries {
     src: Vec<u32>,
@@ -48,11 +48,11 @@ impl Queries {
     }
 }
 
-/// The time of pairs where edges have none.
+/// Time of pairs if edges have no times.
 const ANY_TIME: i64 = i64::MAX;
 
 impl GlobalNegatives {
-    /// `k` pairs for each seed edge, by the edges of own sources. Collective.
+    /// A sampler of `k` pairs for each seed edge, from a sampler with the edges of own sources. Collective.
     pub(super) fn new(
         g: &DistGraph,
         etype: usize,
@@ -66,12 +66,13 @@ impl GlobalNegatives {
         }
         Ok(new)
     }
-    /// Pairs of each seed edge.
+    /// Number of pairs for each seed edge.
     pub(super) fn k(&self) -> usize {
         self.k
     }
 
-    /// Pairs for own seed edges, given by their positions in the batch, with times where edges have some. Collective.
+    /// Samples pairs for own seed edges, given by their positions in the batch, with times if edges have times.
+    /// Collective.
     pub(super) fn draw(
         &self,
         g: &DistGraph,
@@ -81,11 +82,11 @@ impl GlobalNegatives {
     ) -> Result<Negatives, DistError> {
         let (n, m) = self.totals(g);
         let pairs = (positions.len() as u128).saturating_mul(self.k as u128);
-        // Pairs that are not decided yet are larger than those that are.
+        // Unchecked pairs need more memory than checked ones.
         let open = room::<Open<'_>>(
             pairs,
             || format!("draws of {pairs} negative pairs"),
-            "ask for fewer at a time",
+            "sample fewer at a time",
         );
         let reserved =
             open.and_then(|open| Ok((open, Negatives::with_room(pairs)?))).map_err(DistError::from);
@@ -101,7 +102,7 @@ impl GlobalNegatives {
         out.src.resize(open.len(), 0);
         out.dst.resize(open.len(), 0);
         out.is_strict.resize(open.len(), false);
-        // Without times the pairs that fit are numbered, and none is drawn in vain.
+        // Without times, pairs without an edge are numbered, so every draw succeeds.
         let mut tries = if times.is_none() { 0 } else { NegativeSampler::TRIES };
         while any(&*g.comm, !open.is_empty())? {
             if tries == 0 {
@@ -127,7 +128,7 @@ impl GlobalNegatives {
         Ok(out)
     }
 
-    /// Each of these pairs out of all that have no edge, or out of all pairs where every one has an edge. Collective.
+    /// Draws each of these pairs from all pairs without an edge, or from all pairs if every pair has an edge. Collective.
     fn exactly(
         &self,
         g: &DistGraph,
@@ -139,7 +140,7 @@ impl GlobalNegatives {
         let mut open = open;
         open.sort_by_key(|o| o.time);
         let mut rest = open.into_iter().peekable();
-        // One time after the other: the pairs of one take a number for every source.
+        // One time at a time, because the pairs of a time need a number for every source.
         loop {
             let time = rest.peek().map(|o| o.time);
             if !any(&*g.comm, time.is_some())? {
@@ -169,7 +170,7 @@ impl GlobalNegatives {
         Ok(())
     }
 
-    /// All pairs without an edge up to each of these times, which each rank chooses for itself. Collective.
+    /// Counts all pairs without an edge before each of these times, which may differ between ranks. Collective.
     fn free_pairs(&self, g: &DistGraph, times: &[i64]) -> Result<Vec<FreePairs>, DistError> {
         let (comm, s) = (&*g.comm, g.schema().endpoints(self.etype).0);
         let requests = vec![Pack::default().with(times); comm.size()];
@@ -177,7 +178,7 @@ impl GlobalNegatives {
             let times = request.list::<i64>()?;
             let mut out = Pack::default();
             if !times.is_empty() {
-                // Ids were narrowed when the sampler was made.
+                // The constructor has checked that ids fit into `u32`.
                 let own: Vec<u32> = g.inner.own_originals(s).iter().map(|&u| u as u32).collect();
                 out.list(&own);
                 for time in times {
@@ -205,25 +206,25 @@ impl GlobalNegatives {
         Ok(counts.into_iter().map(|counts| FreePairs::new(counts.into_iter())).collect())
     }
 
-    /// What the owner of each source answers for it, the number and the time; none is a question that makes no sense.
-    /// Collective.
+    /// Sends queries to the owners of the sources and returns their replies, in the order of the queries. `answer` returns
+    /// `None` for an invalid query. Collective.
     fn query_owners(
         &self,
         g: &DistGraph,
         name: &str,
-        questions: &Queries,
+        queries: &Queries,
         answer: impl Fn(u32, u32, i64) -> Option<u32>,
     ) -> Result<Vec<u32>, DistError> {
         let (comm, s, num_src) = (&*g.comm, g.schema().endpoints(self.etype).0, self.totals(g).0);
-        let originals: Vec<u64> = questions.src.iter().map(|&u| u64::from(u)).collect();
+        let originals: Vec<u64> = queries.src.iter().map(|&u| u64::from(u)).collect();
         let ids = g.find_nodes(&g.ntypes()[s], &originals)?;
         let owners: Vec<usize> = ids.iter().map(|&id| g.inner.nodes.locate(s, id).0).collect();
-        let mut asked: Vec<Queries> = (0..comm.size()).map(|_| Queries::default()).collect();
+        let mut by_owner: Vec<Queries> = (0..comm.size()).map(|_| Queries::default()).collect();
         for (i, &p) in owners.iter().enumerate() {
-            asked[p].push(questions.src[i], questions.numbers[i], questions.times[i]);
+            by_owner[p].push(queries.src[i], queries.numbers[i], queries.times[i]);
         }
         let requests =
-            asked.iter().map(|q| Pack::default().with(&q.src).with(&q.numbers).with(&q.times));
+            by_owner.iter().map(|q| Pack::default().with(&q.src).with(&q.numbers).with(&q.times));
         let reply = |mut request: Unpack| {
             let src = request.list::<u32>()?;
             let (numbers, times) =
@@ -234,16 +235,16 @@ impl GlobalNegatives {
             let answers: Option<Vec<u32>> = src.iter().zip(&numbers).zip(&times).map(of).collect();
             Ok(Pack::default().with(&answers.ok_or_else(|| request.malformed())?))
         };
-        let questions = format!("{name}: questions");
-        let replies = round_trip(comm, [&questions, name], Ok(requests.collect()), reply)?;
+        let queries = format!("{name}: queries");
+        let replies = round_trip(comm, [&queries, name], Ok(requests.collect()), reply)?;
         let mut lists = Vec::with_capacity(comm.size());
-        for (mut reply, asked) in replies.into_iter().zip(&asked) {
-            lists.push(reply.list_of::<u32>(asked.src.len())?.into_iter());
+        for (mut reply, queries) in replies.into_iter().zip(&by_owner) {
+            lists.push(reply.list_of::<u32>(queries.src.len())?.into_iter());
         }
         Ok(owners.into_iter().filter_map(|p| lists[p].next()).collect())
     }
 
-    /// Sources and destinations there are.
+    /// Number of sources and destinations in the whole graph.
     fn totals(&self, g: &DistGraph) -> (u64, u64) {
         let (s, d) = g.schema().endpoints(self.etype);
         (g.inner.nodes.total(s), g.inner.nodes.total(d))
@@ -256,7 +257,7 @@ fn put(out: &mut Negatives, at: usize, (u, v): (u32, u32), is_strict: bool) {
     out.is_strict[at] = is_strict;
 }
 
-/// Whether it is so on any rank. Collective.
+/// Whether `here` is true on any rank. Collective.
 fn any(comm: &dyn Communicator, here: bool) -> Result<bool, DistError> {
     let all = comm.all_gather("negatives: open pairs", vec![u8::from(here)])?;
     Ok(all.iter().any(|b| *b == [1]))

@@ -1,4 +1,4 @@
-//! Samples batches of edges of several types for link prediction over all parts.
+//! Link sampling over all parts with seed edges of several types.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::graph::DistGraph;
 use crate::loading::{RankSampler, SeedLists, in_order};
 
 /// [`HeteroLinkSampler`](burn_gnn_sampling::HeteroLinkSampler) over a partitioned graph: a [`DistLinkSampler`] per edge
-/// type, whose pairs one batch of blocks computes. The edges that any of them excludes pass no messages for any, on all
-/// ranks.
+/// type, with one batch of blocks for the pairs of all types. The edges that any of them excludes pass no messages in the
+/// whole batch, on all ranks.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistGraph, DistHeteroLinkSampler, DistSampler, PartitionConfig, partition_graph, run_ranks};
@@ -41,22 +41,22 @@ use crate::loading::{RankSampler, SeedLists, in_order};
 #[derive(Clone, Debug)]
 pub struct DistHeteroLinkSampler {
     sampler: DistSampler,
-    /// Per edge type, where it may have seeds.
+    /// The link sampler of each edge type that may have seeds.
     types: Vec<Option<DistLinkSampler>>,
 }
 
 impl DistHeteroLinkSampler {
-    /// Without edge types that may have seeds; [`with_type`](Self::with_type) adds them.
+    /// A sampler without edge types. Add them by [`with_type`](Self::with_type).
     pub fn new(sampler: DistSampler) -> Self {
         let types = vec![None; sampler.graph().etypes().len()];
         Self { sampler, types }
     }
 
-    /// Edges of a type may be seeds. `describe` says how, from a [`DistLinkSampler`] without negatives that leaves the
-    /// seeds out, the same on all ranks. Collective where `describe` is.
+    /// Adds an edge type whose edges may be seeds. `describe` configures its [`DistLinkSampler`], which has no negatives
+    /// and excludes the seeds by default. It must be the same on all ranks. Collective if `describe` is.
     ///
     /// # Errors
-    /// Unknown or ambiguous type, one added before, what `describe` returns.
+    /// An unknown or ambiguous type, or one that was added before; the error of `describe`.
     pub fn with_type(
         mut self,
         etype: impl EdgeKey,
@@ -65,7 +65,7 @@ impl DistHeteroLinkSampler {
         let links = describe(DistLinkSampler::new(self.sampler.clone(), etype)?)?;
         let etype = links.etype();
         if !links.sampler().is_same(&self.sampler) {
-            let expected = "the link sampler that it was given, with other settings".into();
+            let expected = "the link sampler of its argument, with other settings".into();
             return Err(DistError::Config {
                 arg: "describe",
                 expected,
@@ -78,11 +78,11 @@ impl DistHeteroLinkSampler {
         Ok(self)
     }
 
-    /// What blocks are made by.
+    /// The sampler of blocks.
     pub fn sampler(&self) -> &DistSampler {
         &self.sampler
     }
-    /// The same sampler over another communicator of the same ranks.
+    /// Replaces the communicator by another one of the same ranks.
     #[must_use]
     pub fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self {
         let types = self
@@ -93,11 +93,12 @@ impl DistHeteroLinkSampler {
         Self { sampler: self.sampler.with_communicator(comm), types }
     }
 
-    /// This rank's share of a batch of seed edges, given per edge type by their ids in the input graph, the same lists
-    /// on all ranks; where edges have times, each seed has that of its edge. Collective.
+    /// Samples this rank's share of a batch of seed edges. The lists of ids in the input graph, per edge type, are the same
+    /// on all ranks. If edges have times, each seed has the time of its edge. Collective.
     ///
     /// # Errors
-    /// Unknown type, one named twice or not [added](Self::with_type); as [`DistLinkSampler::sample`]; on all ranks.
+    /// On all ranks: a type that is unknown, occurs twice or was not [added](Self::with_type); as
+    /// [`DistLinkSampler::sample`].
     pub fn sample<K: EdgeKey, I: AsRef<[u64]>>(
         &self,
         edges: impl IntoIterator<Item = (K, I)>,
@@ -111,10 +112,11 @@ impl DistHeteroLinkSampler {
         )
     }
 
-    /// As [`sample`](Self::sample), with a time of each seed instead of its edge's own. Collective.
+    /// [`sample`](Self::sample) with a time for each seed, which replaces the time of the edge. Collective.
     ///
     /// # Errors
-    /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times; on all ranks.
+    /// As [`sample`](Self::sample). Also on all ranks: the number of times differs from that of seeds; no edges of the
+    /// sampler have times.
     pub fn sample_before<K: EdgeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         edges: impl IntoIterator<Item = (K, I, T)>,
@@ -133,7 +135,7 @@ impl DistHeteroLinkSampler {
         )
     }
 
-    /// Numbers of the types of edges, which were added to the sampler where there are edges.
+    /// Numbers of the types of seed edges. Types with seeds must have been added.
     fn added<K: EdgeKey, E>(
         &self,
         edges: impl Iterator<Item = (K, bool, E)>,
@@ -183,7 +185,7 @@ impl DistHeteroLinkSampler {
     }
 }
 
-/// Batches of edges of several types ([`DistGraph::edge_seeds`]), with negative pairs of each; for times see
+/// Samples batches of seed edges of several types ([`DistGraph::edge_seeds`]) with negative pairs of each. For times see
 /// [`DistLinkSampler`].
 impl Sampler for DistHeteroLinkSampler {
     type Seed = u64;

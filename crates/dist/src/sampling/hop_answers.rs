@@ -1,4 +1,4 @@
-//! Samples one hop around own nodes that other ranks request.
+//! Samples one hop around own nodes on request of other ranks.
 
 use burn_gnn_graph::Schema;
 use burn_gnn_sampling::SampleKey;
@@ -8,16 +8,15 @@ use super::dist_sampler::DistSampler;
 use crate::error::DistError;
 use crate::exchange::{Pack, Unpack};
 
-/// What goes with sources that the asking rank does not know yet.
+/// Data about sources that the requesting rank does not have yet.
 pub(super) struct Facts {
-    /// The first of them among the source rows: none of the destinations but at the first hop, when seeds come without
-    /// facts.
+    /// First source row with facts. Destinations have facts only in the first hop, because seeds come without them.
     pub(super) all: bool,
-    /// In-degrees of the destinations, over edge types between two node types; all nodes that ever are one have them at
-    /// the last hop.
+    /// Whether in-degrees of destinations are sent, for edge types between two node types. The last hop sends them for
+    /// all destinations.
     pub(super) in_degrees: bool,
-    /// [Degrees](degrees_of) of sources in the whole graph; those before a time are asked for in the end, of their
-    /// owners.
+    /// Whether [degrees](degrees_of) of sources in the whole graph are sent. Degrees before a time are requested from the
+    /// owners after the last hop.
     pub(super) degrees: bool,
 }
 
@@ -28,19 +27,19 @@ pub(super) enum Degrees {
     Out(usize),
 }
 
-/// What degrees the sources of a node type have, in the order in which they are sent: out-degrees over each edge type
-/// that starts in the type, then in-degrees over those that also end there.
+/// The degrees of the sources of a node type, in the order of messages: out-degrees for each edge type that starts in the
+/// type, then in-degrees for those that also end there.
 pub(super) fn degrees_of(schema: &Schema, ntype: usize) -> impl Iterator<Item = Degrees> + '_ {
     let inside = schema.etypes_from(ntype).filter(move |&e| schema.endpoints(e).1 == ntype);
     schema.etypes_from(ntype).map(Degrees::Out).chain(inside.map(Degrees::In))
 }
 
-/// Whether in-degrees over an edge type are those of destinations only: it joins two node types.
+/// Whether an edge type joins two node types, so that only destinations have in-degrees.
 pub(super) fn joins_two(schema: &Schema, etype: usize) -> bool {
     schema.endpoints(etype).0 != schema.endpoints(etype).1
 }
 
-/// What seeds have beside ids, the same on all ranks.
+/// Properties of seeds, the same on all ranks.
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     /// Whether each seed has a separate tree.
@@ -50,17 +49,17 @@ pub(super) struct Kind {
 }
 
 impl DistSampler {
-    /// What of a hop goes with the edges.
+    /// The facts that are sent with the edges of a hop.
     pub(super) fn facts(&self, hop: usize, kind: Kind) -> Facts {
         Facts { all: hop == 0, in_degrees: hop + 1 == self.hops(), degrees: !kind.timed }
     }
 
-    /// Samples hop `hop` around the own rows that rank `p` asks for, per node type (with the tree of each, and behind
-    /// them original ids of roots and times of trees, where there are any), and packs, in this order:
-    /// * per node type: type-wise ids of sources behind the destinations; original ids of sources (see [`Facts`]), and
-    ///   their [degrees](degrees_of);
-    /// * per relation: number of edges of each destination, on request its in-degree; for each edge source row, local
-    ///   id, original id.
+    /// Samples hop `hop` around the own rows that a rank requests per node type. The request also has the tree of each
+    /// row and, after all rows, original ids of roots and times of trees, if there are any. The reply has, in this order:
+    /// * per node type: type-wise ids of the sources that are not destinations; original ids of sources (see [`Facts`]),
+    ///   and their [degrees](degrees_of);
+    /// * per relation: number of edges of each destination, and its in-degree if needed; source row, local id and original
+    ///   id of each edge.
     pub(super) fn serve(
         &self,
         hop: usize,
@@ -88,7 +87,7 @@ impl DistSampler {
                 return Err(request.malformed().into());
             }
             if hop == 0 {
-                // Roots are asked for themselves.
+                // Roots are requested as nodes of the first hop.
                 for ((rows, of), ids) in asked.iter().zip(&trees.of_seeds).zip(&inner.node_ids) {
                     rows.iter().zip(of).for_each(|(&row, &tree)| {
                         trees.root_ids[tree as usize] = ids[row as usize] as u32
@@ -109,7 +108,7 @@ impl DistSampler {
         for (t, &dst) in counts.iter().enumerate() {
             let src = block.src_nodes(t);
             if block.dst_nodes(t).len() != dst {
-                // A node asked for twice has one row.
+                // A node that is requested twice has one row.
                 return Err(request.malformed().into());
             }
             out.list(&src[dst..].iter().map(|&v| inner.typewise(t, v)).collect::<Vec<_>>());
@@ -137,7 +136,7 @@ impl DistSampler {
         Ok(out)
     }
 
-    /// [Degrees](degrees_of) of the own rows that rank `p` asks for with a time each, per node type.
+    /// [Degrees](degrees_of) of the own rows that a rank requests with a time each, per node type.
     pub(super) fn serve_degrees(&self, mut request: Unpack) -> Result<Pack, DistError> {
         let (inner, mut out) = (&self.graph.inner, Pack::default());
         for t in 0..inner.nodes.names().len() {
@@ -157,7 +156,7 @@ impl DistSampler {
         Ok(out)
     }
 
-    /// In-degree before a time of an own row, over an edge type on one node type.
+    /// In-degree of an own row before a time, for an edge type on one node type.
     fn in_degree_before(&self, etype: usize, row: u32, time: i64) -> u32 {
         let inner = &self.graph.inner;
         let Some(times) = self.whole.times_of(etype) else {

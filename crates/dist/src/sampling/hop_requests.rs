@@ -1,7 +1,7 @@
-//! Requests hops from the owners of a frontier, and merges their answers.
+//! Requests hops from the owners of a frontier, and merges their replies.
 //!
-//! Rows are numbered as [`NeighborSampler`](burn_gnn_sampling::NeighborSampler) numbers them: each source type its new
-//! nodes, in the order of relations, destinations and edges.
+//! Rows are numbered as [`NeighborSampler`](burn_gnn_sampling::NeighborSampler) does: the new nodes of each source type in
+//! the order of relations, destinations and edges.
 
 use std::sync::Arc;
 
@@ -16,23 +16,23 @@ use crate::comm::Failure;
 use crate::error::DistError;
 use crate::exchange::{Pack, Unpack, agree, round_trip};
 
-/// No row has this number.
+/// Marks a source without a row.
 const NONE: u32 = u32::MAX;
 
-/// The nodes of a batch while it is sampled, and what their owners sent with them.
+/// The nodes of a batch during sampling, and the data that their owners sent.
 struct Nodes {
     /// Type-wise ids by row, per node type.
     ids: Vec<Vec<u64>>,
     /// Row of each node, in each tree: see [`Nodes::insert`].
     row: Vec<HashMap<u64, u32>>,
-    /// Nodes of each type in the whole graph.
+    /// Number of nodes of each type in the whole graph.
     totals: Vec<u64>,
     trees: Option<Trees>,
     originals: Vec<Vec<u64>>,
-    /// Per edge type, by row of the source type.
+    /// Out-degrees per edge type, by row of the source type.
     out_degrees: Vec<Vec<u32>>,
-    /// Per edge type, by row of the destination type: of all rows over edge types on one node type, else of rows that
-    /// are destinations.
+    /// In-degrees per edge type, by row of the destination type: of all rows for edge types on one node type, otherwise of
+    /// rows that are destinations.
     in_degrees: Vec<Vec<u32>>,
 }
 
@@ -40,42 +40,42 @@ struct Nodes {
 struct Trees {
     /// Tree by row, per node type.
     of_rows: Vec<Vec<u32>>,
-    /// Type and row of the root of each.
+    /// Type and row of each root.
     roots: Vec<(usize, u32)>,
     times: Option<Vec<i64>>,
 }
 
-/// Rows of a batch by the owners of their nodes.
+/// Rows of a batch, grouped by the owners of their nodes.
 struct ByOwner {
     /// Per node type, the owner of each row.
     owner: Vec<Vec<u32>>,
-    /// Per owner and type, its rows here and there.
+    /// For each owner and type, row numbers on this rank and on the owner.
     here: Vec<Vec<Vec<u32>>>,
     there: Vec<Vec<Vec<u32>>>,
 }
 
-/// What one owner says of one node type.
+/// Reply of one owner for one node type.
 struct Sources {
-    /// Type-wise ids of sources behind the destinations.
+    /// Type-wise ids of the sources that are not destinations.
     ids: Vec<u64>,
     originals: Vec<u64>,
     /// One list per [`degrees_of`] the type.
     degrees: Vec<Vec<u32>>,
-    /// Row in the batch of each source, destinations first; [`NONE`] until an edge meets it.
+    /// Row in the batch of each source, destinations first; [`NONE`] until the first edge from it is merged.
     rows: Vec<u32>,
-    /// Sources without facts before those that have them.
+    /// Number of sources without facts, which come first.
     without_ids: usize,
 }
 
-/// What one owner says of one relation; read from front to back.
+/// Reply of one owner for one relation, which is read sequentially.
 struct Found {
     counts: std::vec::IntoIter<u32>,
     in_degrees: std::vec::IntoIter<u32>,
-    /// Source row at the owner, local id there and original id of each edge, as many as `counts` add up to.
+    /// For each edge: source row and local id on the owner, and original id. Their number is the sum of `counts`.
     src: Vec<u32>,
     ids: Vec<u32>,
     originals: Vec<u64>,
-    /// Edges read.
+    /// Number of edges read so far.
     read: usize,
 }
 
@@ -97,8 +97,8 @@ struct Hop {
 }
 
 impl DistSampler {
-    /// The batch around seeds in range, per node type, over edges before `times`, if any. `excluded` are own edges, by
-    /// local id.
+    /// Samples a batch around validated seeds per node type, over edges before `times` if given. `excluded` are own edges
+    /// by local id.
     pub(crate) fn grow(
         &self,
         seeds: &[Vec<u64>],
@@ -112,13 +112,13 @@ impl DistSampler {
         let totals: Vec<u64> = (0..types).map(|t| inner.nodes.total(t)).collect();
         let trees = if kind.disjoint {
             let count = seeds.iter().map(|ids| ids.len() as u64).sum::<u64>();
-            // Rows are found by tree and id in one number.
+            // The key of a row combines tree and id in one number.
             let limit = (u64::MAX / totals.iter().copied().max().unwrap_or(1).max(1))
                 .min(u64::from(u32::MAX));
             let checked = if count <= limit {
                 Ok(())
             } else {
-                Err(DistError::TooLarge { what: "seeds with trees of their own", count, limit })
+                Err(DistError::TooLarge { what: "seeds with disjoint trees", count, limit })
             };
             agree(&*self.graph.comm, "trees", checked)?;
             Some(Trees {
@@ -197,7 +197,7 @@ impl DistSampler {
         out
     }
 
-    /// Degrees of all rows before the times of their trees, from the owners of the nodes.
+    /// Requests the degrees of all rows before the times of their trees from the owners of the nodes.
     fn degrees(&self, nodes: &mut Nodes) -> Result<(), DistError> {
         let (comm, schema) = (&*self.graph.comm, self.graph.schema());
         let ByOwner { here, there, .. } = self.by_owner(nodes);
@@ -248,7 +248,7 @@ impl DistSampler {
                 }
             }
             if let Some(trees) = &nodes.trees {
-                // Seeds come without facts; they narrow where their owners are asked.
+                // Seeds come without facts, which their owners send in the first hop.
                 let root = |&(t, row): &(usize, u32)| {
                     if hop == 0 { 0 } else { nodes.originals[t][row as usize] as u32 }
                 };
@@ -277,7 +277,7 @@ impl DistSampler {
             );
         }
         let mut all: Vec<Edges> = Vec::with_capacity(schema.etypes().len());
-        #[allow(clippy::needless_range_loop)] // Over several lists at once.
+        #[allow(clippy::needless_range_loop)] // The index is used for several lists.
         for e in 0..schema.etypes().len() {
             let (s, d) = schema.endpoints(e);
             let mut edges =
@@ -317,7 +317,7 @@ impl DistSampler {
         Ok(out)
     }
 
-    /// What an owner says of nodes, which were asked for by the rows `here`.
+    /// Decodes the reply of an owner for the nodes of rows `here`.
     fn sources(
         &self,
         facts: &Facts,
@@ -350,7 +350,7 @@ impl DistSampler {
         Ok(out)
     }
 
-    /// What an owner says of the edges into the nodes asked for, of which there are `asked` per node type.
+    /// Decodes the reply of an owner for the in-edges of the requested nodes; `asked` is their number per node type.
     fn found(
         &self,
         facts: &Facts,
@@ -403,7 +403,7 @@ impl Edges {
 }
 
 impl Nodes {
-    /// Makes room for so many new nodes of a type at most.
+    /// Reserves memory for new nodes of a type.
     fn reserve(&mut self, t: usize, degrees: impl Iterator<Item = Degrees>, new: usize) {
         let rows = self.ids[t].len() + new;
         self.ids[t].reserve(new);
@@ -416,14 +416,14 @@ impl Nodes {
             list.reserve(room(list.len()));
         }
     }
-    /// Row of a seed, which begins the next tree, where there are trees.
+    /// Inserts a seed and returns its row. With disjoint trees, it starts the next tree.
     fn plant(&mut self, t: usize, id: u64) -> u32 {
         let Some(trees) = &mut self.trees else { return self.insert(t, 0, id).0 };
         let tree = trees.roots.len() as u32;
         trees.roots.push((t, self.ids[t].len() as u32));
         self.insert(t, tree, id).0
     }
-    /// Row of a node in a tree, and whether it is new.
+    /// Inserts a node of a tree. Returns its row and whether it is new.
     fn insert(&mut self, t: usize, tree: u32, id: u64) -> (u32, bool) {
         let next = self.ids[t].len() as u32;
         let row = *self.row[t].entry(u64::from(tree) * self.totals[t] + id).or_insert(next);
@@ -439,7 +439,7 @@ impl Nodes {
             |trees: &Trees| Some(trees.times.as_ref()?[trees.of_rows[t][row as usize] as usize]);
         self.trees.as_ref().and_then(time).unwrap_or(i64::MAX)
     }
-    /// Row of source `src` of an owner.
+    /// Row of source `src` in the reply of an owner.
     #[inline]
     fn meet(&mut self, t: usize, tree: u32, schema: &Schema, of: &mut Sources, src: u32) -> u32 {
         let src = src as usize;
@@ -453,7 +453,7 @@ impl Nodes {
         }
         of.rows[src]
     }
-    /// Takes down what an owner says of its source `src`, which is row `row`.
+    /// Stores the facts that an owner sent about its source `src`, which has row `row`.
     fn learn(&mut self, t: usize, schema: &Schema, row: u32, of: &Sources, src: usize) {
         let (at, row) = (src - of.without_ids, row as usize);
         put(&mut self.originals[t], row, of.originals[at]);
@@ -470,7 +470,7 @@ impl Nodes {
     }
 }
 
-/// Writes entry `at`; entries before it may come later.
+/// Writes entry `at`. Entries before it may be written later.
 fn put<T: Copy + Default>(list: &mut Vec<T>, at: usize, value: T) {
     if list.len() <= at {
         list.resize(at + 1, T::default());

@@ -1,4 +1,4 @@
-//! Samples batches of edges for link prediction over all parts.
+//! Link sampling over all parts.
 
 use std::sync::Arc;
 
@@ -18,34 +18,33 @@ use crate::exchange::{Pack, Unpack, agree, round_trip};
 use crate::graph::{DistGraph, PartitionPolicy};
 use crate::loading::{RankSampler, in_order};
 
-/// How many negatives of each positive pair, the nodes drawn by type-wise id, and whether each pair is strict.
+/// Number of negatives of each positive pair, the sampled nodes by type-wise id, and whether each pair is strict.
 type Drawn = (usize, Vec<u64>, Vec<bool>);
 
 /// [`LinkSampler`](burn_gnn_sampling::LinkSampler) over a partitioned graph.
 ///
-/// All ranks name the same edges, by their ids in the input graph; each gets the batch of those that it owns. Edges of
-/// the whole list are left out of message passing on all ranks, and negatives are drawn where the source lives, by the
-/// same keys, so that the ranks' batches together are the batch of one machine. Global negatives belong to a seed edge
-/// by its position in the list.
+/// All ranks pass the same list of edges, by ids in the input graph, and each rank gets the batch of the edges that it
+/// owns. The edges of the whole list are excluded from message passing on all ranks. The owner of the source samples
+/// negatives, with the same keys as on one machine, so the batches of all ranks together are the batch of one machine.
+/// Global negatives are assigned to seed edges by position in the list.
 ///
-/// Where edges of the sampler have times, every seed edge has its own time, or the one that is given for it
-/// ([`sample_before`](Self::sample_before)), and so have its negatives; see
-/// [Times](burn_gnn_sampling::LinkSampler#times).
+/// If edges of the sampler have times, a seed edge and its negatives have the time of the edge, or the time that
+/// [`sample_before`](Self::sample_before) gets for it; see [Times](burn_gnn_sampling::LinkSampler#times).
 #[derive(Clone, Debug)]
 pub struct DistLinkSampler {
     sampler: DistSampler,
     etype: usize,
     pairs: NegativePairs,
-    /// Negatives that keep own sources and those that keep own destinations, in ids of the input graph.
+    /// Samplers of negatives for own sources and for own destinations, in ids of the input graph.
     kept: [Option<Arc<NegativeSampler>>; 2],
     global: Option<Arc<GlobalNegatives>>,
     exclusion: LinkExclusion,
-    /// The number of the type that `exclusion` names.
+    /// Number of the edge type that `exclusion` refers to.
     reverse_type: Option<usize>,
 }
 
 impl DistLinkSampler {
-    /// Without negatives; seed edges are left out of message passing.
+    /// A sampler without negatives. Seed edges are excluded from message passing.
     ///
     /// # Errors
     /// Unknown or ambiguous type.
@@ -62,22 +61,22 @@ impl DistLinkSampler {
         })
     }
 
-    /// How many negative pairs, drawn strictly and uniformly. Collective.
+    /// Sets the number of negative pairs, which are strict and uniform. Collective.
     ///
     /// # Errors
-    /// On all ranks: negatives per source, or global ones, where parts do not hold the out-edges of their nodes (a halo
-    /// of no hops) and these have no times; more than `u32` nodes.
+    /// On all ranks: negatives per source or global negatives, if parts do not have the out-edges of their nodes (a halo
+    /// of 0 hops) and edges have no times; more than `u32` nodes.
     ///
     /// # Cost
     /// 4 bytes per node of the source type in the whole graph, and per out-edge of own nodes; as much for destinations
     /// and in-edges.
     ///
-    /// Global negatives take 8 bytes more per node of the source type, of which each rank sends its own to the others.
-    /// Where edges have times, a batch draws until all pairs fit, one round of messages for each draw and 32 at most;
-    /// for pairs that did not fit until then owners send, for each distinct time, the degrees of all sources.
+    /// Global negatives take 8 more bytes per node of the source type; each rank sends those of own nodes to all ranks. If
+    /// edges have times, pairs are redrawn until they have no edge, with one exchange per draw and at most 32 draws. For
+    /// the remaining pairs, owners send the degrees of all sources for each distinct time.
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Result<Self, DistError> {
         let g = self.sampler.graph();
-        // A rank may lack edges that no other one does.
+        // Edges may be missing on some ranks only.
         let own = |of_sources| agree(&*g.comm, "negatives: edges", self.own_negatives(of_sources));
         let mut kept = [None, None];
         for of_sources in kept_endpoints(pairs) {
@@ -94,7 +93,7 @@ impl DistLinkSampler {
         Ok(self)
     }
 
-    /// The sampler of negatives of own sources, or of own destinations if it is one of sources.
+    /// The sampler of negatives for own sources or, for negative sources, own destinations.
     fn own_negatives(&self, of_sources: bool) -> Result<NegativeSampler, DistError> {
         let (edges, times) = if of_sources { self.in_edges()? } else { self.out_edges()? };
         let sampler = if of_sources {
@@ -108,10 +107,10 @@ impl DistLinkSampler {
         })
     }
 
-    /// How negative pairs that keep an endpoint are drawn, if not strictly and uniformly: `describe` changes the
-    /// sampler of destinations, then that of sources ([`NegativeSampler::is_of_sources`]), of those that
-    /// [`with_negatives`](Self::with_negatives), which comes first, asked for. Nodes are those of the input graph, so
-    /// there is a weight or a value of a condition for each of them. All ranks describe the same.
+    /// Changes how negative pairs that keep an endpoint are sampled; the default is strict and uniform. Call
+    /// [`with_negatives`](Self::with_negatives) first. `describe` changes the sampler of destinations, then that of
+    /// sources ([`NegativeSampler::is_of_sources`]), if they exist. Weights and conditions have one value per node of the
+    /// input graph. `describe` must be the same on all ranks.
     ///
     /// ```
     /// use burn_gnn_dist::{DistError, DistGraph, DistLinkSampler, DistSampler, PartitionConfig, partition_graph, run_ranks};
@@ -131,8 +130,9 @@ impl DistLinkSampler {
     /// ```
     ///
     /// # Errors
-    /// What `describe` returns; another sampler than it was given; draws by in-degree, or conditional ones that a batch
-    /// shares, of which a part knows too little; no negatives, or global ones, which are uniform.
+    /// The error of `describe`; `describe` returns another sampler than its argument; sampling by in-degree, or
+    /// conditional negatives that a batch shares, which need edges of other parts; no negatives, or global negatives,
+    /// which are always uniform.
     pub fn with_negative_sampler(
         mut self,
         describe: impl Fn(NegativeSampler) -> Result<NegativeSampler, GraphError>,
@@ -173,11 +173,11 @@ impl DistLinkSampler {
         Ok(self)
     }
 
-    /// Which edges are left out of message passing; ids are those of the input graph.
+    /// Sets which edges are excluded from message passing. Ids are those of the input graph.
     ///
     /// # Errors
-    /// A list of reverses that does not have one edge per edge; a type of reverses with another number of edges, or
-    /// none of that number.
+    /// A list of reverse edges does not have one entry per edge; the type of reverse edges does not exist or has another
+    /// number of edges.
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, DistError> {
         let owners = &self.sampler.graph().inner.edges;
         let (expected, schema) = (owners.total(self.etype), self.sampler.graph().schema());
@@ -203,26 +203,26 @@ impl DistLinkSampler {
         Ok(self)
     }
 
-    /// What blocks are made by.
+    /// The sampler of blocks.
     pub fn sampler(&self) -> &DistSampler {
         &self.sampler
     }
-    /// The edge type of seeds.
+    /// The edge type of seed edges.
     pub fn etype(&self) -> usize {
         self.etype
     }
-    /// The same sampler over another communicator of the same ranks.
+    /// Replaces the communicator by another one of the same ranks.
     #[must_use]
     pub fn with_communicator(mut self, comm: Arc<dyn Communicator>) -> Self {
         self.sampler = self.sampler.with_communicator(comm);
         self
     }
 
-    /// This rank's share of a batch of edges, given by their ids in the input graph, the same list on all ranks; where
-    /// edges have times, each seed has that of its edge. Collective.
+    /// Samples this rank's share of a batch of seed edges. The list of ids in the input graph is the same on all ranks. If
+    /// edges have times, each seed has the time of its edge. Collective.
     ///
     /// # Errors
-    /// An id out of range; other edges have times, but not those of this type; on all ranks.
+    /// On all ranks: an id out of range; edges of other types have times, but not those of this type.
     pub fn sample(
         &self,
         edges: &[u64],
@@ -232,10 +232,11 @@ impl DistLinkSampler {
         self.batch(edges, None, key)
     }
 
-    /// As [`sample`](Self::sample), with a time of each seed instead of its edge's own. Collective.
+    /// [`sample`](Self::sample) with a time for each seed, which replaces the time of the edge. Collective.
     ///
     /// # Errors
-    /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times; on all ranks.
+    /// As [`sample`](Self::sample). Also on all ranks: the number of times differs from that of seeds; no edges of the
+    /// sampler have times.
     pub fn sample_before(
         &self,
         edges: &[u64],
@@ -251,7 +252,7 @@ impl DistLinkSampler {
         self.batch(edges, Some(times), key)
     }
 
-    /// A batch of seed edges, which have these times.
+    /// Samples a batch of seed edges with these times.
     pub(crate) fn batch(
         &self,
         edges: &[u64],
@@ -264,7 +265,7 @@ impl DistLinkSampler {
         Ok(LinkBatch { batch, edges, positive, negative, is_strict })
     }
 
-    /// Refuses seeds that have the times of their edges where only other edges have times.
+    /// Returns an error if seeds have the times of their edges, but only edges of other types have times.
     pub(crate) fn check_own_times(&self) -> Result<(), DistError> {
         if !self.sampler.whole.is_timed() || self.sampler.whole.times_of(self.etype).is_some() {
             return Ok(());
@@ -274,8 +275,7 @@ impl DistLinkSampler {
         Err(GraphError::MissingRelation { arg: "times", relation, remedy }.into())
     }
 
-    /// Adds the own edges, by local id, that a batch of these seed edges leaves out, per edge type, but for parallel
-    /// ones.
+    /// Adds the own edges that a batch of these seed edges excludes, by local id per edge type, without parallel edges.
     fn leave_out(&self, edges: &[u64], excluded: &mut [Vec<u32>]) {
         let inner = &self.sampler.graph().inner;
         let mut add = |t: usize, id: u64| {
@@ -292,7 +292,7 @@ impl DistLinkSampler {
         }
     }
 
-    /// The negatives of own seed edges, nodes by type-wise id. Collective.
+    /// Samples the negatives of own seed edges, with nodes by type-wise id. Collective.
     fn negatives(&self, own: &OwnSeeds, key: SampleKey) -> Result<CorruptedPairs<u64>, DistError> {
         let (g, count) = (self.sampler.graph(), own.edges.len());
         let (s, d) = g.schema().endpoints(self.etype);
@@ -315,8 +315,8 @@ impl DistLinkSampler {
         Ok(CorruptedPairs::new(count, self.tails(own, key)?, self.heads(own, key)?))
     }
 
-    /// How many negatives of each own pair, given by local node, have another source; those sources type-wise. Own
-    /// nodes have all their in-edges.
+    /// Samples negative sources for own pairs, which are given by local nodes. Returns the number of negatives of each
+    /// pair, and the sources by type-wise id. No exchange is needed, since own nodes have all their in-edges.
     fn heads(&self, own: &OwnSeeds, key: SampleKey) -> Result<Drawn, DistError> {
         let (k, Some(sampler)) = (self.pairs.kept()[1], &self.kept[1]) else {
             return Ok(Drawn::default());
@@ -332,8 +332,8 @@ impl DistLinkSampler {
         Ok((k, g.find_nodes(&g.ntypes()[s], &wide)?, drawn.is_strict))
     }
 
-    /// How many negatives of each own pair, given by local node, have another destination; those destinations
-    /// type-wise, drawn by the owners of the sources.
+    /// Samples negative destinations for own pairs, which are given by local nodes, on the owners of the sources. Returns
+    /// the number of negatives of each pair, and the destinations by type-wise id.
     fn tails(&self, own: &OwnSeeds, key: SampleKey) -> Result<Drawn, DistError> {
         let (k, Some(sampler)) = (self.pairs.kept()[0], &self.kept[0]) else {
             return Ok(Drawn::default());
@@ -376,7 +376,7 @@ impl DistLinkSampler {
         Ok((k, g.find_nodes(&g.ntypes()[d], &originals)?, is_strict))
     }
 
-    /// All edges of the type into own nodes, and their times, between all nodes of the input graph by their ids there.
+    /// A graph of all edges of the type into own nodes, by ids of the input graph, and their times.
     fn in_edges(&self) -> Result<(Graph, Option<Vec<i64>>), DistError> {
         let inner = &self.sampler.graph().inner;
         let (relation, (s, d)) = (
@@ -388,8 +388,7 @@ impl DistLinkSampler {
         Ok((self.between_originals(src, dst)?, times))
     }
 
-    /// All edges of the type out of own nodes, and their times, between all nodes of the input graph by their ids
-    /// there.
+    /// A graph of all edges of the type out of own nodes, by ids of the input graph, and their times.
     fn out_edges(&self) -> Result<(Graph, Option<Vec<i64>>), DistError> {
         let g: &DistGraph = self.sampler.graph();
         if let Some(edges) = &self.sampler.out_edges[self.etype] {
@@ -424,14 +423,15 @@ impl DistLinkSampler {
             found.iter().zip(&inner.out_degrees[self.etype]).position(|(a, b)| a != b)
         {
             let (have, of) = (found[row], inner.out_degrees[self.etype][row]);
-            let expected = "a partition whose parts hold all out-edges of their nodes (`num_hops` of at least 1)".into();
+            let expected =
+                "parts with all out-edges of their nodes (`num_hops` of at least 1)".into();
             let found = format!("{have} of {of} out-edges of node {}", inner.own_originals(s)[row]);
             return Err(DistError::Config { arg: "negatives", expected, found });
         }
         Ok((self.between_originals(src, dst)?, None))
     }
 
-    /// A graph of edges of the type between all nodes of the input graph.
+    /// A graph of edges of the type, by ids of the input graph.
     fn between_originals(&self, src: Vec<u32>, dst: Vec<u32>) -> Result<Graph, DistError> {
         let (inner, schema) = (&self.sampler.graph().inner, self.sampler.graph().schema());
         let ((s, d), name) = (schema.endpoints(self.etype), schema.etypes()[self.etype].clone());
@@ -448,8 +448,8 @@ impl DistLinkSampler {
     }
 }
 
-/// Batches of edges of the type ([`DistGraph::edge_seeds`]), with negative pairs. Where edges of the sampler have
-/// times, every seed edge has its own, or the one that is given for it, and so have its negatives; see
+/// Samples batches of seed edges of the type ([`DistGraph::edge_seeds`]) with negative pairs. If edges of the sampler have
+/// times, a seed edge and its negatives have the time of the edge, or the time given for it; see
 /// [Times](burn_gnn_sampling::LinkSampler#times).
 impl Sampler for DistLinkSampler {
     type Seed = u64;
@@ -503,18 +503,18 @@ impl RankSampler for DistLinkSampler {
     }
 }
 
-/// The endpoints that negative pairs keep: the source (`false`), the destination (`true`).
+/// The endpoint that negative pairs keep: the source (`false`) or the destination (`true`).
 fn kept_endpoints(pairs: NegativePairs) -> impl Iterator<Item = bool> {
     let kept = pairs.kept();
     [false, true].into_iter().filter(move |&of_sources| kept[usize::from(of_sources)] > 0)
 }
 
-/// Seed edges of one type, the same lists on all ranks.
+/// Seed edges of one type. The lists are the same on all ranks.
 pub(super) struct LinkSeeds<'a> {
     pub(super) links: &'a DistLinkSampler,
     /// Ids in the input graph.
     pub(super) edges: &'a [u64],
-    /// Of each seed, where it is not that of its edge.
+    /// Time of each seed, if it is not the time of its edge.
     pub(super) times: Option<&'a [i64]>,
 }
 
@@ -527,7 +527,7 @@ struct OwnSeeds {
     /// Local nodes.
     src: Vec<u32>,
     dst: Vec<u32>,
-    /// Where edges of the sampler have times.
+    /// Times, if edges of the sampler have times.
     times: Option<Vec<i64>>,
 }
 
@@ -556,8 +556,8 @@ impl LinkSeeds<'_> {
     }
 }
 
-/// This rank's share of the blocks around seed edges of several types, and of the seed edges of each, which have been
-/// checked but for their range. Collective.
+/// Samples this rank's share of the blocks around seed edges of several types, and of the seed edges of each type. The
+/// seed edges are validated except for the range of ids. Collective.
 pub(super) fn sample_links(
     sampler: &DistSampler,
     parts: &[LinkSeeds<'_>],
@@ -578,7 +578,7 @@ pub(super) fn sample_links(
         let own = part.own();
         let pairs = part.links.negatives(&own, key)?;
         let (s, d) = g.schema().endpoints(part.links.etype);
-        // Of one node type both endpoints stand in one list, sources first.
+        // If both endpoints have the same node type, they share one list, sources first.
         let starts =
             [(s, &own.src, &pairs.src, &pairs.src_of), (d, &own.dst, &pairs.dst, &pairs.dst_of)]
                 .map(|(t, given, drawn, of)| {
@@ -594,7 +594,7 @@ pub(super) fn sample_links(
         part.links.leave_out(part.edges, &mut excluded);
         placed.push((own.edges, starts, pairs.pairs, pairs.is_strict));
     }
-    // A part has all edges into its own nodes, so all that are parallel to one of them.
+    // A part has all edges into its own nodes, and thus all edges that are parallel to one of them.
     for (t, (relation, edges)) in inner.local.relations().iter().zip(&mut excluded).enumerate() {
         if sampler.whole.times_of(t).is_none() {
             add_parallel_edges(relation, edges);

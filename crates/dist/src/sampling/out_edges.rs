@@ -1,21 +1,21 @@
-//! Collects out-edges of own nodes, with times, from the owners of their destinations.
+//! Gathers the out-edges of own nodes, with times, from the owners of their destinations.
 
 use crate::error::DistError;
 use crate::exchange::{Pack, exchange};
 use crate::graph::DistGraph;
 
-/// Out-edges of own nodes of one relation, node by node, those of a node by time.
+/// Out-edges of own nodes of one relation, ordered by node and then by time.
 #[derive(Debug)]
 pub(super) struct OutEdges {
-    /// Where the edges of each own node begin, and the end.
+    /// Start of the edges of each own node, then the total.
     offsets: Vec<usize>,
     times: Vec<i64>,
-    /// Original ids of destinations, which were checked to fit when the sampler was made.
+    /// Original ids of destinations. The constructor of the sampler has checked that they fit into `u32`.
     dst: Vec<u32>,
 }
 
 impl OutEdges {
-    /// Of edge type `t`, whose own edges have these times, by local id. Collective.
+    /// Gathers the out-edges of edge type `t`. `times` are those of own edges, by local id. Collective.
     pub(super) fn new(g: &DistGraph, t: usize, times: &[i64]) -> Result<Self, DistError> {
         let (comm, inner, (s, d)) = (&*g.comm, &g.inner, g.schema().endpoints(t));
         let relation = &inner.local.relations()[t];
@@ -50,12 +50,12 @@ impl OutEdges {
         })
     }
 
-    /// Out-edges of own node `row` before a time.
+    /// The out-edges of own node `row` before a time.
     pub(super) fn count_before(&self, row: u32, time: i64) -> u32 {
         let row = row as usize;
         self.times[self.offsets[row]..self.offsets[row + 1]].partition_point(|&t| t < time) as u32
     }
-    /// Own row, original id of the destination and time of every edge.
+    /// Own row, original id of the destination, and time of every edge.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, u32, i64)> + '_ {
         let row = move |row: usize| {
             (self.offsets[row]..self.offsets[row + 1])

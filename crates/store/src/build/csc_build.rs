@@ -1,4 +1,34 @@
-//! Sorts a stream of edges into a file, in the memory given.
+//! External sort: builds a CSC file from a stream of edges in bounded memory.
+//!
+//! The input is larger than memory, so it cannot be sorted at once. The build cuts the stream into *runs* that fit into
+//! memory, sorts each run by ranges of destinations (*buckets*) and writes it to disk. Then it reads one bucket at a time
+//! from all runs, orders its edges by destination in memory, and appends them to the result. Every edge is written and
+//! read once in addition to the result.
+//!
+//! ```text
+//! sort:   for each run (a chunk of the stream that fits into memory):
+//!             drop edges that the settings exclude
+//!             counting sort by bucket, bucket(edge) = edge.dst >> shift         // stable
+//!             write the columns of each bucket, a table of buckets, checksums; journal "run"
+//! merge:  for each bucket in ascending order:
+//!             read the bucket from every run                                   // a second thread reads ahead
+//!             count the edges of each destination; prefix sums give the offsets
+//!             for each run in order, for each edge: row[dst][next[dst]++] = edge // stable, so rows keep stream order
+//!             append offsets and columns to the result
+//!             every 256 MiB: sync, journal "merged", free the disk of merged buckets
+//! ```
+//!
+//! Why it is written this way:
+//!
+//! 1. *Two counting sorts instead of one comparison sort*: both passes are linear, and the first writes sequentially.
+//! 2. *At most 8,192 buckets*: a bucket is small enough for its random writes to stay in memory, and there are few
+//!    enough buckets for large sequential reads.
+//! 3. *Destinations inside a bucket are stored in 2 bytes* if a bucket has at most 65,536 of them, instead of 4.
+//! 4. *Both sorts are stable*, so a row has its edges in the order of the stream, as in memory.
+//! 5. *A bucket that exceeds memory is merged in several passes*, each for a group of rows, so skewed degrees do not
+//!    increase memory.
+//! 6. *Reading and merging overlap* on two threads.
+//! 7. *A journal records finished steps*, so a killed build resumes, and runs are freed while the result grows.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
@@ -18,27 +48,26 @@ use crate::error::{StoreError, format, io};
 use crate::section_writer::SectionWriter;
 use crate::sections::Header;
 
-/// Most bytes of result between two entries of the journal: as many as the memory of the build, at most these.
-const CHECKPOINT: u64 = 256 << 20;
-/// The least memory that a build takes.
-const LEAST: u64 = 4 << 20;
+/// Maximal number of bytes of the result between two entries of the journal. Builds with less memory write an entry
+/// after as many bytes as they have memory.
+const JOURNAL_INTERVAL: u64 = 256 << 20;
+/// Minimal memory of a build.
+const MIN_MEMORY: u64 = 4 << 20;
 
-/// Builds the file of a relation's in-edges from a stream of edges, in the memory given.
+/// Builds the CSC file of a relation from a stream of edges, in bounded memory (external sort).
 ///
-/// Edges are sorted by destination; inside a row they stand in the order of the stream, so a relation in memory of
-/// the same edges has the same rows. The stream is cut into runs that memory holds; a run is sorted by range of
-/// destinations and written; then the ranges, each out of all runs, are sorted one after the other into the result.
-/// Ids are positions in the stream, and are kept where [`with_edge_ids`](Self::with_edge_ids) asks for them.
+/// Edges are sorted by destination. Inside a row they are in the order of the stream, so a relation of the same edges in
+/// memory has the same rows. Edge ids are positions in the stream; they are stored with
+/// [`with_edge_ids`](Self::with_edge_ids).
 ///
 /// # Disk
-/// 6 bytes per edge beside the result (8 where a range has more than 65,536 destinations), and as much as kept ids
-/// (4), weights (4) and times (8) take, in a folder `<file>.building`. They are freed while the result grows: at no
-/// time more than 8 bytes per edge beyond the result.
+/// 6 bytes per edge in addition to the result (8 if a bucket has more than 65,536 destinations), and the bytes of stored
+/// ids (4), weights (4) and times (8), in a folder `<file>.building`. They are freed while the result grows: the peak is
+/// at most 8 bytes per edge above the size of the result.
 ///
-/// # Kills
-/// A build that is killed goes on when it is run again with the same settings and the same stream: runs that are on
-/// disk are not read again, ranges that are in the result are not sorted again. The result appears under its name
-/// when it is whole.
+/// # Resuming
+/// A killed build resumes when it is run again with the same settings and the same stream. It skips finished runs and
+/// finished ranges of destinations. The result appears under its final name when it is complete.
 ///
 /// ```
 /// use burn_gnn_store::{CscBuild, EdgeIter, StoredCsc};
@@ -66,7 +95,7 @@ pub struct CscBuild {
 }
 
 impl CscBuild {
-    /// Builds `path`, of edges from `num_src` to `num_dst` nodes, in 1 GiB of memory.
+    /// A build of the file `path`, with `num_src` sources and `num_dst` destinations, in 1 GiB of memory.
     pub fn new(path: impl AsRef<Path>, num_src: usize, num_dst: usize) -> Self {
         Self {
             path: path.as_ref().into(),
@@ -82,51 +111,51 @@ impl CscBuild {
             progress: false,
         }
     }
-    /// Memory of the build in bytes, at least 4 MiB: buffers, without those of the stream.
+    /// Sets the memory of the build in bytes, at least 4 MiB. The stream's own buffers are not included.
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
-    /// Keeps the place of every edge in the stream, 8 bytes per edge. Where edges are dropped
-    /// ([`with_simple`](Self::with_simple), [`with_self_loops`](Self::with_self_loops)), the others keep their ids, and
-    /// [`Relation::original_edge_ids`] has them by the numbers of edges in memory.
+    /// Stores the position of every edge in the stream, 8 bytes per edge. If edges are dropped
+    /// ([`with_simple`](Self::with_simple), [`with_self_loops`](Self::with_self_loops)), the remaining edges keep their
+    /// ids, which [`Relation::original_edge_ids`] returns after the file is read into memory.
     #[must_use]
     pub fn with_edge_ids(mut self) -> Self {
         self.ids = true;
         self
     }
-    /// Keeps weights, which the stream must have: 4 bytes per edge.
+    /// Stores weights, which the stream must have: 4 bytes per edge.
     #[must_use]
     pub fn with_weights(mut self) -> Self {
         self.weights = true;
         self
     }
-    /// Keeps times, which the stream must have: 8 bytes per edge.
+    /// Stores times, which the stream must have: 8 bytes per edge.
     #[must_use]
     pub fn with_times(mut self) -> Self {
         self.times = true;
         self
     }
-    /// What becomes of self loops.
+    /// Sets the treatment of self loops.
     #[must_use]
     pub fn with_self_loops(mut self, loops: SelfLoops) -> Self {
         self.loops = loops;
         self
     }
-    /// Of parallel edges the first is kept.
+    /// Removes parallel edges; the first one is kept.
     #[must_use]
     pub fn with_simple(mut self) -> Self {
         self.simple = true;
         self
     }
-    /// A name for the stream (a file and its date, a seed): a build that was begun with another is not resumed.
+    /// Sets a name of the stream, such as a file with its date, or a seed. A build with another name is not resumed.
     #[must_use]
     pub fn with_stream_name(mut self, name: impl Into<String>) -> Self {
         self.stream = name.into();
         self
     }
-    /// Whether to show rate and time left, where standard error is a terminal.
+    /// Sets whether a progress bar is shown if standard error is a terminal.
     #[must_use]
     pub fn with_progress(mut self, progress: bool) -> Self {
         self.progress = progress;
@@ -152,10 +181,14 @@ impl CscBuild {
             )
             .into());
         }
-        if self.memory < LEAST {
-            return Err(StoreError::Memory { what: "a build", least: LEAST, given: self.memory });
+        if self.memory < MIN_MEMORY {
+            return Err(StoreError::Memory {
+                what: "a build",
+                least: MIN_MEMORY,
+                given: self.memory,
+            });
         }
-        // A bucket has an offset per row in memory, and every bucket a few words per run.
+        // Memory holds an offset for each row of a bucket, and a few words for each bucket and run.
         let most_buckets = (self.memory >> 15).clamp(64, 1 << 13);
         let mut shift = 8;
         while self.num_dst.div_ceil(1 << shift) > most_buckets {
@@ -167,13 +200,13 @@ impl CscBuild {
             weights: self.weights,
             times: self.times,
         };
-        // Two chunks of the stream and one run; three buckets out of runs and one in order, beside the offsets of
-        // its rows.
+        // Sorting holds two chunks of the stream and one run. Merging holds three buckets from runs, one sorted bucket,
+        // and the offsets of its rows.
         let budget = self.memory / 4 * 3;
         let run_edges =
             (budget / (2 * columns.chunk_bytes() + columns.bytes()) as u64).clamp(1024, 1 << 31);
         let rows = 24u64 << shift;
-        // With less, most of the memory would be offsets, and every bucket be read many times over.
+        // With less memory, offsets would take most of it, and every bucket would be read many times.
         if rows > budget / 2 {
             let mut least = self.memory;
             while 24u64 << shift > least / 4 * 3 / 2 {
@@ -185,7 +218,7 @@ impl CscBuild {
                 given: self.memory,
             });
         }
-        // Places in a bucket have 32 bits.
+        // Positions in a bucket are 32-bit.
         let bucket_edges = ((budget - rows)
             / (3 * columns.bytes() + columns.result_bytes()) as u64)
             .clamp(1024, u64::from(u32::MAX));
@@ -204,10 +237,10 @@ impl CscBuild {
         })
     }
 
-    /// What a build of so many edges will take.
+    /// Estimates the memory, disk space and time of a build with this number of edges.
     ///
     /// # Errors
-    /// Settings that do not go together.
+    /// Settings that contradict each other.
     pub fn plan(&self, edges: u64) -> Result<BuildPlan, StoreError> {
         let settings = self.settings()?;
         let loops = if settings.loops.adds() { self.num_dst } else { 0 };
@@ -224,12 +257,12 @@ impl CscBuild {
     /// Reads the stream and writes the file.
     ///
     /// # Errors
-    /// [`StoreError::NodeOutOfRange`] for an endpoint that is no node, [`StoreError::Data`] where the stream names its
-    /// file; what the stream reports; [`StoreError::Data`] for a disk that is full; [`StoreError::Resume`] where something else was begun;
-    /// [`StoreError::Busy`].
+    /// [`StoreError::NodeOutOfRange`] for an endpoint out of range, or [`StoreError::Data`] if the stream knows the file;
+    /// errors of the stream; [`StoreError::Data`] for a full disk; [`StoreError::Resume`] if the folder contains another
+    /// build; [`StoreError::Busy`].
     ///
     /// # Cost
-    /// `O(edges)`: every edge is written and read once beside the result. Two threads.
+    /// `O(edges)`: every edge is written and read once in addition to the result. Two threads.
     pub fn run(&self, mut edges: impl EdgeStream) -> Result<BuildStats, StoreError> {
         let settings = self.settings()?;
         let mut name = self
@@ -245,13 +278,13 @@ impl CscBuild {
             .iter()
             .find_map(|e| if let Entry::Finished(stats) = e { Some(*stats) } else { None });
         if whole.is_some() && !made.exists() && !self.path.exists() {
-            // The result was removed after it had its name.
+            // The result was removed after it got its final name.
             std::fs::remove_dir_all(&dir).map_err(io(&dir))?;
             drop(journal);
             return self.run(edges);
         }
         let stats = match whole {
-            // Killed between the last byte and the end of the folder.
+            // The build was killed after the result was complete, before the folder was removed.
             Some(stats) => BuildStats { resumed: stats.read, ..stats },
             None => {
                 let sorted = self.sort(&settings, &mut edges, &mut journal, &done);
@@ -344,7 +377,7 @@ impl CscBuild {
                 }
                 bar.inc(runs.iter().map(|r| r.edges_of(bucket)).sum());
                 since += (merger.edges - before) * settings.columns.result_bytes() as u64;
-                if since >= self.memory.min(CHECKPOINT) {
+                if since >= self.memory.min(JOURNAL_INTERVAL) {
                     since = 0;
                     let lens = merger.out.sync()?;
                     journal.add(&Entry::Merged { buckets: bucket + 1, lens })?;
@@ -366,8 +399,8 @@ impl CscBuild {
     }
 }
 
-/// Number of edges in a result whose sections have the lengths `lens`, as a journal says, where they are those of the
-/// rows of the first buckets.
+/// Number of edges in an unfinished result whose sections have the lengths `lens` of a journal entry. Returns an error if
+/// the lengths do not match the first `buckets` buckets.
 fn merged(
     settings: &Settings,
     most: u64,

@@ -1,8 +1,8 @@
-//! Predicts the memory, disk space and time of a build.
+//! Estimates the memory, disk space and time of a build.
 
 use std::time::Duration;
 
-/// What a build takes, of memory, of disk and about how long.
+/// Estimate of the memory, disk space and time of a build.
 ///
 /// ```
 /// use burn_gnn_store::CscBuild;
@@ -19,16 +19,16 @@ pub struct BuildPlan {
     pub temporary: u64,
     /// Bytes of the result.
     pub file: u64,
-    /// Most bytes on disk at a time, the result included.
+    /// Peak of the bytes on disk, the result included.
     pub peak_disk: u64,
-    /// About how long, on two cores and a disk of 1 GB/s, besides the time of the stream.
+    /// Approximate time on two cores and a disk of 1 GB/s, without the time of the stream.
     pub time: Duration,
 }
 
-/// Edges per second that are sorted into runs, and merged.
+/// Throughput of sorting and merging in edges per second.
 const SORT_RATE: f64 = 25e6;
 const MERGE_RATE: f64 = 40e6;
-/// Bytes per second of a disk.
+/// Throughput of a disk in bytes per second.
 const DISK_RATE: f64 = 1e9;
 
 impl BuildPlan {
@@ -43,7 +43,8 @@ impl BuildPlan {
         let temporary = edges * run_bytes as u64;
         let data = kept * result_bytes as u64 + 8 * (num_dst + 1);
         let file = data + data.div_ceil(1 << 16) * 8 + (1 << 16);
-        // Runs are freed as the result grows; a result of fewer bytes than the runs never has all of both.
+        // Runs are freed while the result grows, so a result that is smaller than the runs never coexists with all of
+        // them.
         let peak_disk = temporary + file.min(edges * 8 + file - temporary.min(edges * 8 + file));
         let bytes = (2 * temporary + file) as f64;
         let seconds = edges as f64 / SORT_RATE + kept as f64 / MERGE_RATE + bytes / DISK_RATE;
@@ -56,7 +57,7 @@ impl std::fmt::Display for BuildPlan {
         let gib = |bytes: u64| bytes as f64 / f64::from(1u32 << 30);
         write!(
             f,
-            "memory {:.2} GiB, file {:.2} GiB, at most {:.2} GiB of disk meanwhile, about {:.0} s",
+            "memory {:.2} GiB, file {:.2} GiB, peak disk usage {:.2} GiB, about {:.0} s",
             gib(self.memory),
             gib(self.file),
             gib(self.peak_disk),

@@ -12,37 +12,37 @@ use twox_hash::XxHash3_64;
 use super::settings::Settings;
 use crate::error::{StoreError, format, io};
 
-/// What a build did.
+/// Statistics of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildStats {
-    /// Edges of the stream.
+    /// Number of edges in the stream.
     pub read: u64,
-    /// Edges of the result.
+    /// Number of edges in the result.
     pub edges: u64,
     /// Bytes of the result.
     pub bytes: u64,
-    /// Bytes of the runs, which are gone.
+    /// Bytes of the runs, which have been removed.
     pub temporary: u64,
-    /// Edges that were on disk already, of a build that was killed.
+    /// Number of edges that a killed build had already sorted.
     pub resumed: u64,
 }
 
-/// One step that is on disk.
+/// One finished step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Entry {
-    /// What is built.
+    /// The build started with these settings.
     Began(Settings),
-    /// A run of `kept` edges out of `read` of the stream.
+    /// A run was written: `kept` of `read` edges of the stream.
     Run { read: u64, kept: u64 },
-    /// The stream is at its end.
+    /// All runs are written.
     Sorted,
-    /// Buckets before this one are in the result, whose sections have these lengths.
+    /// The result contains the first `buckets` buckets, and its sections have these lengths.
     Merged { buckets: usize, lens: Vec<u64> },
-    /// The result is whole; it may have its name already.
+    /// The result is complete, and may already have its final name.
     Finished(BuildStats),
 }
 
-/// The folder of a build: its journal, its runs and its unfinished result. One process at a time works in it.
+/// The locked folder of a build, with its journal, its runs and its unfinished result.
 #[derive(Debug)]
 pub(super) struct Journal {
     pub(super) dir: PathBuf,
@@ -51,7 +51,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens or begins a journal; what is in it. A last entry that was not written whole does not count.
+    /// Opens or creates a journal and returns its entries. An incomplete last entry is ignored.
     pub(super) fn open(dir: &Path, settings: &Settings) -> Result<(Self, Vec<Entry>), StoreError> {
         create_dirs(dir).map_err(io(dir))?;
         let lock =

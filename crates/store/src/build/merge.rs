@@ -1,11 +1,11 @@
-//! Puts the edges of a bucket into the order of destinations.
+//! Merges the edges of a bucket from all runs, ordered by destination.
 
 use super::runs::Run;
 use super::settings::{Columns, SelfLoops, Settings};
 use crate::error::StoreError;
 use crate::section_writer::SectionWriter;
 
-/// Edges of a bucket that are read at a time, where they are too many to hold.
+/// Edges per read of a bucket that does not fit into memory.
 const PART: usize = 1 << 16;
 
 /// Columns of some edges of a run.
@@ -24,7 +24,7 @@ impl View<'_> {
     fn src(&self) -> impl Iterator<Item = u32> + '_ {
         self.column(0).as_chunks().0.iter().map(|b| u32::from_le_bytes(*b))
     }
-    /// Calls `f` with the place of each edge and the number of its destination in the bucket.
+    /// Calls `f` with the position of each edge and its destination relative to the bucket.
     #[inline(always)]
     fn each_low(&self, mut f: impl FnMut(usize, usize)) {
         let bytes = self.column(1);
@@ -67,7 +67,7 @@ impl Placed {
         self.weights.resize(if columns.weights { n } else { 0 }, 0.0);
         self.times.resize(if columns.times { n } else { 0 }, 0);
     }
-    /// Moves edge `from` to place `to`.
+    /// Moves edge `from` to position `to`.
     fn shift(&mut self, columns: Columns, from: usize, to: usize) {
         self.src[to] = self.src[from];
         if columns.ids {
@@ -82,17 +82,17 @@ impl Placed {
     }
 }
 
-/// Puts buckets, in their order, into the result.
+/// Appends buckets to the result in ascending order.
 pub(super) struct Merger<'a> {
     settings: &'a Settings,
     runs: &'a [Run],
-    /// Number of the first edge of each run in the stream, and of the edges of the whole stream.
+    /// Position of the first edge of each run in the stream, then the length of the stream.
     bases: &'a [u64],
     pub(super) out: SectionWriter,
-    /// Edges that were written.
+    /// Number of written edges.
     pub(super) edges: u64,
     placed: Placed,
-    /// Where the next edge of each row of the bucket goes.
+    /// Position of the next edge of each row of the bucket.
     next: Vec<u64>,
     order: Vec<(u32, u32)>,
 }
@@ -122,7 +122,7 @@ impl<'a> Merger<'a> {
         (self.settings.num_dst - first).min(1 << self.settings.shift) as usize
     }
 
-    /// A bucket that is in memory: the columns of every run.
+    /// Merges a bucket whose columns of all runs are in memory.
     pub(super) fn whole(&mut self, bucket: usize, parts: &[Vec<u8>]) -> Result<(), StoreError> {
         let (columns, rows) = (self.settings.columns, self.rows(bucket));
         let view = |bytes| View { columns, count: <[u8]>::len(bytes) / columns.bytes(), bytes };
@@ -140,7 +140,7 @@ impl<'a> Merger<'a> {
         self.put(bucket, 0, &starts)
     }
 
-    /// A bucket that is not: rows are put in groups that memory holds, each in a pass over the bucket.
+    /// Merges a bucket that exceeds memory: one pass over the bucket for each group of rows that fits.
     pub(super) fn large(&mut self, bucket: usize, most: u64) -> Result<(), StoreError> {
         self.runs.iter().try_for_each(|run| run.check(bucket))?;
         let rows = self.rows(bucket);
@@ -176,7 +176,7 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// Rows have as many edges as a number of 32 bits counts.
+    /// Returns an error for a row with more edges than `u32` can count.
     fn check_lengths(&self, bucket: usize, counts: &[u64]) -> Result<(), StoreError> {
         let Some(row) = counts.iter().position(|&n| n > u64::from(u32::MAX)) else { return Ok(()) };
         let (v, n, most) =
@@ -186,7 +186,7 @@ impl<'a> Merger<'a> {
         )))
     }
 
-    /// A row of more edges than memory holds: they are in its order already.
+    /// Appends a single row that exceeds memory. Its edges are already in order.
     fn long_row(
         &mut self,
         bucket: usize,
@@ -234,7 +234,7 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// Calls `f` with every run and some edges of a bucket after the others.
+    /// Calls `f` with successive chunks of a bucket from all runs.
     fn parts(
         &mut self,
         bucket: usize,
@@ -252,7 +252,7 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// Puts the edges of the rows `rows` to their places; row `first` is the first of [`next`](Self::next).
+    /// Moves the edges of `rows` to their positions. Row `first` is the first entry of [`next`](Self::next).
     fn place(&mut self, run: usize, view: &View<'_>, rows: std::ops::Range<usize>, first: usize) {
         if self.settings.columns.is_plain() {
             // The inner loop of a build.
@@ -280,7 +280,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// Edge `i` of a view at place `at`.
+    /// Copies edge `i` of a view to position `at`.
     fn set(&mut self, at: usize, src: u32, run: usize, view: &View<'_>, i: usize) {
         let columns = self.settings.columns;
         self.placed.src[at] = src;
@@ -299,7 +299,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// Writes placed rows from row `first` of a bucket on, which begin at `starts`.
+    /// Writes sorted rows, from row `first` of the bucket on, which start at `starts`.
     fn put(&mut self, bucket: usize, first: usize, starts: &[u64]) -> Result<(), StoreError> {
         let mut indptr = Vec::with_capacity(starts.len() - 1);
         if !self.settings.simple && !self.settings.loops.adds() {
@@ -329,7 +329,7 @@ impl<'a> Merger<'a> {
         self.out.put(0, bytemuck::cast_slice(&indptr))
     }
 
-    /// Keeps the first edge of every source in a row, in their order.
+    /// Removes parallel edges of a row: the first edge of every source is kept, in order.
     fn first_of_each(&mut self, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
@@ -355,7 +355,7 @@ impl<'a> Merger<'a> {
         self.placed.times.iter_mut().skip(at).for_each(|t| *t = i64::MIN);
     }
 
-    /// Appends some of the placed edges to the result.
+    /// Appends a range of the sorted edges to the result.
     fn write(&mut self, range: std::ops::Range<usize>) -> Result<(), StoreError> {
         let (columns, placed) = (self.settings.columns, &self.placed);
         self.out.put(1, bytemuck::cast_slice(&placed.src[range.clone()]))?;
@@ -374,7 +374,7 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// Appends all placed edges to the result.
+    /// Appends all sorted edges to the result.
     fn flush(&mut self) -> Result<(), StoreError> {
         self.write(0..self.placed.src.len())?;
         self.placed.resize(self.settings.columns, 0);
@@ -391,7 +391,7 @@ impl SelfLoops {
     }
 }
 
-/// Running sums in place: counts, each one place later, to where each row begins; their sum.
+/// Replaces counts by their exclusive prefix sums in place, and returns the total.
 fn prefix(counts: &mut [u64]) -> u64 {
     let mut sum = 0;
     for c in counts {

@@ -13,28 +13,29 @@ use crate::error::{StoreError, io};
 use crate::section_writer::{create, read_at, reopen};
 use crate::sections::BLOCK;
 
-/// Edges of a run, as they came.
+/// Edges of a run, in the order of the stream.
 #[derive(Debug, Default)]
 pub(super) struct RunEdges {
     pub(super) edges: EdgeChunk,
-    /// Which edge of those that were read for this run.
+    /// Position of each edge among those that were read for this run.
     pub(super) index: Vec<u32>,
-    /// How many were read for this run.
+    /// Number of edges that were read for this run.
     pub(super) read: u64,
 }
 
-/// Runs whose files stay open; those of others are opened for each read, as a process may have a thousand at a time.
+/// Number of runs whose files stay open. All other files are opened for each read, since a process may have about a
+/// thousand open files.
 const OPEN: usize = 256;
-/// Bytes that are hashed at a time.
+/// Bytes per call of the hash function.
 const PIECE: u64 = 1 << 20;
 
-/// A run on disk: buckets one after the other, in each the columns one after the other; then where buckets begin,
-/// their checksums, and a checksum of these.
+/// A run on disk: the buckets in order, each with its columns in order, then the starts and checksums of the buckets, and
+/// a checksum of this table.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) path: PathBuf,
     file: Option<File>,
-    /// Where each bucket begins, in edges; one more than there are buckets.
+    /// Start of each bucket in edges, then the total.
     starts: Vec<u64>,
     checks: Vec<u64>,
     columns: Columns,
@@ -44,7 +45,7 @@ pub(super) fn run_path(dir: &Path, number: usize) -> PathBuf {
     dir.join(format!("run-{number:05}"))
 }
 
-/// Values in the order of buckets, inside of a bucket as they came.
+/// Reorders values by bucket. The sort is stable.
 fn scatter<T: Copy + Default>(
     dst: &[u32],
     shift: u32,
@@ -62,7 +63,7 @@ fn scatter<T: Copy + Default>(
     }
 }
 
-/// Memory of a sort, used again for the next one.
+/// Buffers of a sort, which the next sort reuses.
 #[derive(Debug, Default)]
 pub(super) struct Sorted {
     src: Vec<u32>,
@@ -158,7 +159,7 @@ impl Sorted {
 }
 
 impl Run {
-    /// A run that was written before.
+    /// Opens an existing run.
     pub(super) fn open(dir: &Path, number: usize, settings: &Settings) -> Result<Self, StoreError> {
         let path = run_path(dir, number);
         let file = reopen(&path)?;
@@ -212,7 +213,7 @@ impl Run {
         self.starts[bucket + 1] - self.starts[bucket]
     }
 
-    /// All columns of a bucket, compared with their checksum.
+    /// Reads all columns of a bucket and verifies their checksum.
     pub(super) fn read(&self, bucket: usize) -> Result<Vec<u8>, StoreError> {
         let each = self.columns.bytes() as u64;
         let mut bytes = vec![0; (self.edges_of(bucket) * each) as usize];
@@ -230,7 +231,7 @@ impl Run {
         Err(StoreError::Damaged { path, section, block: bucket as u64, expected, found })
     }
 
-    /// Compares a bucket that memory does not hold with its checksum.
+    /// Verifies the checksum of a bucket that exceeds memory.
     pub(super) fn check(&self, bucket: usize) -> Result<(), StoreError> {
         let each = self.columns.bytes() as u64;
         let (from, to) = (self.starts[bucket] * each, self.starts[bucket + 1] * each);
@@ -246,7 +247,7 @@ impl Run {
         self.compare(bucket, found)
     }
 
-    /// Some edges of a bucket that was [checked](Self::check), with the columns one after the other as in
+    /// Reads a range of edges of a bucket that was [checked](Self::check), with the columns in order as in
     /// [`read`](Self::read).
     pub(super) fn read_some(
         &self,
@@ -268,10 +269,10 @@ impl Run {
         Ok(())
     }
 
-    /// Gives back the disk of the buckets before `bucket`, which are in the result.
+    /// Frees the disk space of the buckets before `bucket`, which are in the result.
     pub(super) fn free_before(&self, bucket: usize) {
         let bytes = self.starts[bucket] * self.columns.bytes() as u64;
-        // A file that cannot be opened now is one more that keeps its disk until the end.
+        // If the file cannot be opened, its disk space is freed at the end of the build.
         let _ = self.with_file(|file| {
             punch(file, bytes / 4096 * 4096);
             Ok(())
@@ -279,13 +280,14 @@ impl Run {
     }
 }
 
-/// Frees the disk of the first bytes of a file, where the file system can. The file keeps its length.
+/// Frees the disk space of the first bytes of a file if the file system supports it. The length does not change.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "a call of the system without a wrapper")]
 fn punch(file: &File, bytes: u64) {
     use std::os::fd::AsRawFd;
     if bytes > 0 {
-        // SAFETY: the descriptor is open; the call reads no memory of the process. A refusal leaves the file as it is.
+        // SAFETY: the descriptor is open, and the call accesses no memory of the process. If it fails, the file is
+        // unchanged.
         unsafe {
             libc::fallocate(
                 file.as_raw_fd(),
@@ -305,8 +307,8 @@ mod tests {
     use super::*;
     use crate::build::settings::SelfLoops;
 
-    /// Damage to edges, also of a bucket that is read in parts, and to the table of buckets is found, in a file
-    /// that is kept open or not.
+    /// Damage to edges and to the table of buckets is detected, for buckets that are read as a whole or in chunks, and
+    /// for files that are kept open or not.
     #[test]
     fn damage_is_found() {
         let dir = tempfile::tempdir().unwrap();

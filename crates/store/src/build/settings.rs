@@ -1,26 +1,26 @@
-//! Describes the settings that the result of a build depends on.
+//! The settings that determine the result of a build.
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of edges from a node to itself.
+/// Treatment of self loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SelfLoops {
-    /// They are edges like any other.
+    /// Self loops are kept.
     #[default]
     Keep,
-    /// They are dropped.
+    /// Self loops are removed.
     Remove,
-    /// Every node gets one more, the last of its row, with weight 1; its edge id is that of its node behind the
-    /// edges of the stream.
+    /// Adds a self loop to every node, as the last edge of its row and with weight 1. Its edge id is the number of edges
+    /// in the stream plus the node.
     Add,
-    /// They are dropped, then every node gets one.
+    /// Removes self loops, then adds one to every node.
     Replace,
 }
 
-/// What is kept of an edge.
+/// Columns of edges that are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Columns {
-    /// Whether destinations inside a bucket take 2 bytes, else 4.
+    /// Whether destinations inside a bucket take 2 bytes instead of 4.
     pub(super) narrow: bool,
     pub(super) ids: bool,
     pub(super) weights: bool,
@@ -57,7 +57,7 @@ impl Columns {
     }
 }
 
-/// What a build is a function of, besides its stream. A build is resumed only as it was begun.
+/// The settings that determine the result, together with the stream. A build is resumed only with the same settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) num_src: u64,
@@ -66,12 +66,12 @@ pub(super) struct Settings {
     pub(super) shift: u32,
     pub(super) columns: Columns,
     pub(super) loops: SelfLoops,
-    /// Whether parallel edges become one.
+    /// Whether parallel edges are removed.
     pub(super) simple: bool,
-    /// Edges of a run, and of a bucket that is held.
+    /// Maximal number of edges of a run, and of a bucket that is merged in memory.
     pub(super) run_edges: u64,
     pub(super) bucket_edges: u64,
-    /// What the caller says about its stream.
+    /// Name of the stream.
     pub(super) stream: String,
 }
 

@@ -1,4 +1,4 @@
-//! Cuts the stream of edges into sorted runs.
+//! Divides the stream of edges into sorted runs.
 
 use std::sync::mpsc::sync_channel;
 
@@ -11,11 +11,12 @@ use super::settings::Settings;
 use super::stream::{EdgeChunk, EdgeStream};
 use crate::error::{StoreError, format};
 
-/// The most edges of a stream, so that their ids and those of added loops are numbers of 64 bits.
+/// Maximal number of edges in a stream, so that their ids and those of added self loops fit into 64 bits.
 const LONGEST: u64 = 1 << 62;
 
 impl CscBuild {
-    /// Cuts the stream into runs; the runs, where each begins in the stream, and the edges that were there before.
+    /// Divides the stream into runs. Returns the runs, their starts in the stream, and the number of edges that existing
+    /// runs contained.
     pub(super) fn sort(
         &self,
         settings: &Settings,
@@ -55,7 +56,7 @@ impl CscBuild {
         let bar = bar.resumed_at(resumed);
         let dir = journal.dir.clone();
         std::thread::scope(|threads| {
-            // `None` is the end of the stream; a channel that is closed before is an error of the stream.
+            // `None` marks the end of the stream. A channel that is closed before means an error of the stream.
             let (send, receive) = sync_channel::<Option<RunEdges>>(0);
             let (give_back, empty) = sync_channel::<RunEdges>(2);
             let (runs, bases) = (&mut runs, &mut bases);
@@ -70,7 +71,7 @@ impl CscBuild {
                     run.read = 0;
                     run.index.clear();
                     run.edges.clear();
-                    // At the end nobody wants it any more.
+                    // After the last run no thread receives the buffer.
                     let _ = give_back.send(run);
                 }
                 Ok(())
@@ -78,7 +79,7 @@ impl CscBuild {
             let mut read = || {
                 let (mut first, mut spare) =
                     (resumed, vec![RunEdges::default(), RunEdges::default()]);
-                // Where the writer has failed, it says why.
+                // If the channel is closed, the writer has failed and returns the error.
                 while let Some(mut run) = spare.pop().or_else(|| empty.recv().ok()) {
                     self.fill(settings, edges, &mut run, first)?;
                     first += run.read;
@@ -97,7 +98,7 @@ impl CscBuild {
         Ok((runs, bases, resumed))
     }
 
-    /// Reads edges until a run is full.
+    /// Reads edges until the run is full or the stream ends.
     fn fill(
         &self,
         settings: &Settings,
@@ -125,7 +126,7 @@ impl CscBuild {
         Ok(())
     }
 
-    /// Whether `n` edges from `before` on are whole and between nodes.
+    /// Validates `n` edges from `before` on: lengths of lists and ranges of endpoints.
     fn check(
         &self,
         chunk: &mut EdgeChunk,
@@ -175,7 +176,7 @@ impl CscBuild {
     }
 }
 
-/// Drops self loops among the edges from `before` on.
+/// Removes self loops among the edges from `before` on.
 fn drop_loops(chunk: &mut EdgeChunk, index: &mut Vec<u32>, before: usize) {
     let mut to = before;
     for i in before..chunk.len() {

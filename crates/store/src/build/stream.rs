@@ -1,4 +1,4 @@
-//! Reads edges as a stream.
+//! Streams of edges: the input of builds.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use burn_gnn_files::internal::{ArrayHead, EntryType, NpyHead};
 
 use crate::error::{StoreError, format, io};
 
-/// Some edges, in the order of the stream. Lists of weights and times are empty where edges have none.
+/// A chunk of edges, in the order of the stream. The lists of weights and times are empty if edges have none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EdgeChunk {
-    /// Sources.
+    /// Source of each edge.
     pub src: Vec<u32>,
-    /// Destinations.
+    /// Destination of each edge.
     pub dst: Vec<u32>,
     /// Weights, one per edge.
     pub weights: Vec<f32>,
@@ -25,11 +25,11 @@ impl EdgeChunk {
     pub fn len(&self) -> usize {
         self.src.len()
     }
-    /// Whether there is none.
+    /// Whether the chunk is empty.
     pub fn is_empty(&self) -> bool {
         self.src.is_empty()
     }
-    /// Drops all edges, and keeps their memory.
+    /// Removes all edges and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.src.clear();
         self.dst.clear();
@@ -38,20 +38,20 @@ impl EdgeChunk {
     }
 }
 
-/// A stream of edges: what a build reads, once, from its beginning.
+/// A stream of edges, which a build reads once from the beginning.
 ///
-/// A build that is resumed reads the same stream again and [skips](Self::skip) what it has.
+/// A resumed build gets the same stream again and [skips](Self::skip) the edges that it has already sorted.
 pub trait EdgeStream {
-    /// Appends up to `most` edges to `chunk` and returns how many, 0 where there are no more.
+    /// Appends up to `most` edges to `chunk` and returns their number; 0 means the end of the stream.
     ///
     /// # Errors
-    /// What keeps the stream from being read.
+    /// The stream cannot be read.
     fn read(&mut self, most: usize, chunk: &mut EdgeChunk) -> Result<usize, StoreError>;
 
-    /// Passes over `edges` edges; by default they are read.
+    /// Skips `edges` edges. The default implementation reads them.
     ///
     /// # Errors
-    /// As [`read`](Self::read); fewer edges than that.
+    /// As [`read`](Self::read); the stream has fewer edges.
     fn skip(&mut self, edges: u64) -> Result<(), StoreError> {
         let (mut left, mut chunk) = (edges, EdgeChunk::default());
         while left > 0 {
@@ -68,12 +68,12 @@ pub trait EdgeStream {
         Ok(())
     }
 
-    /// Number of edges, where it is known: for progress alone.
+    /// Number of edges if it is known, for the progress bar only.
     fn total(&self) -> Option<u64> {
         None
     }
 
-    /// The file that an endpoint (0: sources, 1: destinations) comes from, where there is one: for errors alone.
+    /// The file that contains an endpoint (0: sources, 1: destinations) if there is one, for errors only.
     fn path(&self, endpoint: usize) -> Option<&Path> {
         let _ = endpoint;
         None
@@ -95,12 +95,12 @@ impl<S: EdgeStream + ?Sized> EdgeStream for Box<S> {
     }
 }
 
-/// A stream of `(source, destination)` pairs of an iterator.
+/// A stream of edges from an iterator of `(source, destination)` pairs.
 #[derive(Debug)]
 pub struct EdgeIter<I>(I);
 
 impl<I: Iterator<Item = (u32, u32)>> EdgeIter<I> {
-    /// Of any iterator of pairs.
+    /// A stream of the pairs of an iterator.
     pub fn new(edges: impl IntoIterator<IntoIter = I>) -> Self {
         Self(edges.into_iter())
     }
@@ -123,12 +123,12 @@ impl<I: Iterator<Item = (u32, u32)>> EdgeStream for EdgeIter<I> {
     }
 }
 
-/// A stream of results, as readers give them: of pairs with a weight each or without.
+/// A stream of edges from an iterator of results, such as a reader: pairs with or without a weight.
 #[derive(Debug)]
 pub struct EdgeResults<I>(I);
 
 impl<I> EdgeResults<I> {
-    /// Of any iterator of results.
+    /// A stream of the results of an iterator.
     pub fn new(edges: impl IntoIterator<IntoIter = I>) -> Self {
         Self(edges.into_iter())
     }
@@ -149,9 +149,9 @@ impl<I: Iterator<Item = Result<(u32, u32, Option<f32>), StoreError>>> EdgeStream
     }
 }
 
-/// A text edge list: a line has a source, a destination and, if asked for, a weight, separated by spaces, tabs,
-/// commas or semicolons. Empty lines and those that begin with `#` or `%` are passed over. The reader may
-/// decompress on its way.
+/// A stream of edges from a text edge list. A line has a source, a destination and optionally a weight, separated by
+/// spaces, tabs, commas or semicolons. Empty lines and lines that start with `#` or `%` are skipped. The reader may
+/// decompress.
 #[derive(Debug)]
 pub struct TextEdges<R> {
     path: PathBuf,
@@ -162,11 +162,11 @@ pub struct TextEdges<R> {
 }
 
 impl<R: BufRead> TextEdges<R> {
-    /// Of any reader; `path` is for errors.
+    /// A stream of the lines of a reader. Errors name `path`.
     pub fn new(path: impl AsRef<Path>, reader: R) -> Self {
         Self { path: path.as_ref().into(), reader, weights: false, line: 0, text: String::new() }
     }
-    /// The third field of a line is a weight, finite and not negative.
+    /// Reads the third field of a line as a weight, which must be finite and not negative.
     #[must_use]
     pub fn with_weights(mut self) -> Self {
         self.weights = true;
@@ -218,8 +218,8 @@ impl<R: BufRead> EdgeStream for TextEdges<R> {
     }
 }
 
-/// Edges of two `.npy` files of whole numbers of any type, sources and destinations, or of one file of shape
-/// `[2, edges]`, as OGB has them, in C or Fortran order (`edge_index.T`).
+/// A stream of edges from `.npy` files of integers of any type: two files of sources and destinations, or one file of
+/// shape `[2, edges]` as in OGB, in C or Fortran order (`edge_index.T`).
 #[derive(Debug)]
 pub struct NpyEdges {
     endpoints: [NpyEnd; 2],
@@ -232,20 +232,20 @@ pub struct NpyEdges {
 struct NpyEnd {
     path: PathBuf,
     file: std::fs::File,
-    /// Where its first number begins.
+    /// Byte of the first number.
     offset: u64,
     ty: EntryType,
     fortran: bool,
-    /// Bytes from one number to the next.
+    /// Distance of two numbers in bytes.
     stride: usize,
 }
 
 impl NpyEdges {
-    /// Of a file of sources and one of destinations.
+    /// Opens a file of sources and a file of destinations.
     ///
     /// # Errors
-    /// [`StoreError::Data`] for files that cannot be read, of other dtypes, or of different lengths. Reading returns it
-    /// for an id below 0 or above 2³²; it names the file.
+    /// [`StoreError::Data`]: a file cannot be read, has another dtype, or the lengths differ. Reading returns the same
+    /// error, with the name of the file, for an id below 0 or above 2³².
     pub fn of_two(src: impl AsRef<Path>, dst: impl AsRef<Path>) -> Result<Self, StoreError> {
         let (src, shape) = NpyEnd::open(src.as_ref())?;
         let (dst, other) = NpyEnd::open(dst.as_ref())?;
@@ -259,7 +259,7 @@ impl NpyEdges {
             )),
         }
     }
-    /// Of one file of shape `[2, edges]`.
+    /// Opens one file of shape `[2, edges]`.
     ///
     /// # Errors
     /// As [`of_two`](Self::of_two).
@@ -270,7 +270,7 @@ impl NpyEdges {
         };
         let (mut dst, _) = NpyEnd::open(path.as_ref())?;
         if src.fortran {
-            // Pairs of source and destination.
+            // Fortran order: pairs of source and destination.
             dst.offset += dst.stride as u64;
             (src.stride, dst.stride) = (2 * src.stride, 2 * dst.stride);
         } else {
@@ -317,7 +317,7 @@ impl NpyEnd {
         out: &mut Vec<u32>,
     ) -> Result<(), StoreError> {
         let stride = self.stride;
-        // The last number ends before the next one would begin.
+        // The last number is not followed by the rest of its stride.
         let width = self.ty.integer_bytes().unwrap_or(stride);
         bytes.clear();
         bytes.resize(count * stride, 0);
@@ -362,13 +362,13 @@ impl EdgeStream for NpyEdges {
     }
 }
 
-/// Edges in the other direction: what is built of them is the CSR of the relation, in a file of its own.
+/// A stream of reversed edges. A build of it is the CSR of the relation, in a separate file.
 #[derive(Debug)]
 pub struct ReversedEdges<S>(pub S);
 
 impl<S: EdgeStream> EdgeStream for ReversedEdges<S> {
     fn read(&mut self, most: usize, chunk: &mut EdgeChunk) -> Result<usize, StoreError> {
-        // What is in the chunk already is not of this stream.
+        // Edges that are already in the chunk belong to another stream.
         let before = chunk.len();
         let (mut dst, mut src) = (chunk.dst.split_off(before), chunk.src.split_off(before));
         let n = self.0.read(most, chunk)?;
@@ -389,7 +389,7 @@ impl<S: EdgeStream> EdgeStream for ReversedEdges<S> {
     }
 }
 
-/// Edges of one stream after those of another: inverse relations beside the edges, for example.
+/// Concatenation of two streams, for example of the edges of a relation and of its inverse.
 #[derive(Debug)]
 pub struct ChainedEdges<A, B>(pub A, pub B);
 

@@ -1,4 +1,26 @@
-//! Evicts the rows whose next use is farthest (Belady's optimal cache).
+//! Belady's optimal cache: evicts the rows whose next use is farthest in the future.
+//!
+//! Which rows a batch of an epoch reads is a function of the seed, the step and the original ids. So the batches of a
+//! window can be sampled before they are used, and the cache knows the next use of every row.
+//!
+//! ```text
+//! plan(batch):                                 // for each batch that enters the window
+//!     for each row: next[last planned read of row] = number of this batch
+//! step():                                      // for the next batch to be read
+//!     hits   = rows of the batch with a slot
+//!     misses = all other rows; read them from disk, sorted, in whole sectors
+//!     for each row of the batch, and of the sectors that were read, by ascending next use:
+//!         keep it if there is a free slot, or evict the slot with the farthest next use if that is later
+//! ```
+//!
+//! Why it is written this way:
+//!
+//! 1. *Optimal*: if all batches are planned, no policy reads fewer rows. A short window is a heuristic that still
+//!    beats LRU, since rows without a planned use are evicted first.
+//! 2. *A list of slots per next use instead of a heap*: the farthest list is found in `O(1)`, so a step costs `O(1)` per
+//!    row. Entries that are out of date are skipped when they are met.
+//! 3. *Rows of the same sector* come for free with a read, so they compete for slots by the same rule.
+//! 4. *A quarter of the budget is the plan*: a longer window costs memory that rows could use.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,19 +30,19 @@ use hashbrown::HashMap;
 use super::policy::{NO_SLOT, Policy, Step};
 use crate::io::SECTOR;
 
-/// No batch that is known.
+/// Next use of a row that no planned batch reads.
 const FAR: u32 = u32::MAX;
-/// The place of a row that is not in the batch.
-const BESIDE: u32 = u32::MAX;
+/// Position of a row that is not in the batch.
+const NOT_IN_BATCH: u32 = u32::MAX;
 
-/// A batch that is coming: its rows, and for each the next batch that reads it too.
+/// A planned batch: its rows, and for each row the next batch that reads it.
 #[derive(Debug)]
-struct Coming {
+struct PlannedIds {
     ids: Vec<u32>,
     next: Vec<u32>,
 }
 
-/// The coming reads of a row: the first of them, and the last with its place in the batch.
+/// The planned reads of a row: the first batch, and the last one with the row's position in it.
 #[derive(Clone, Copy, Debug)]
 struct Reads {
     first: u32,
@@ -28,17 +50,17 @@ struct Reads {
     place: u32,
 }
 
-/// How rows lie in sectors, which are what a disk reads.
+/// Layout of rows in sectors, the unit of disk reads.
 #[derive(Clone, Copy, Debug)]
 struct Sectors {
     row_bytes: u64,
     rows: u64,
-    /// Most rows that are kept of one batch's sectors beside its own.
-    most_beside: usize,
+    /// Maximal number of rows of shared sectors that are cached per batch.
+    most_sector_rows: usize,
 }
 
 impl Sectors {
-    /// The rows of which a read of row `id` brings all bytes.
+    /// The rows that are completely contained in the sectors of row `id`.
     fn read_with(self, id: u32) -> Range<u32> {
         let (from, to) = (u64::from(id) * self.row_bytes, (u64::from(id) + 1) * self.row_bytes);
         let (from, to) = (from / SECTOR * SECTOR, to.next_multiple_of(SECTOR));
@@ -46,29 +68,30 @@ impl Sectors {
     }
 }
 
-/// Belady's algorithm over the batches that are planned (Belady, "A study of replacement algorithms for a
-/// virtual-storage computer", IBM Systems Journal 1966): after every batch, of the rows that are at hand those stay
-/// whose next batch is the nearest. No choice reads fewer rows where all batches are planned.
+/// Belady's algorithm over planned batches (Belady, "A study of replacement algorithms for a virtual-storage computer",
+/// IBM Systems Journal 1966). After every batch, the rows with the nearest next use stay in the cache. If all batches are
+/// planned, no other policy reads fewer rows.
 ///
-/// A read brings whole sectors. [`with_sectors`](Self::with_sectors) lets the other rows of a sector stay as well,
-/// by the same rule: those that coming batches read, while there is room others too. Of rows of 256 bytes that is
-/// 15 for every one that is read.
+/// Disks read whole sectors. With [`with_sectors`](Self::with_sectors) the other rows of a sector are cached by the same
+/// rule: rows that planned batches read, and further rows while there are free slots. With rows of 256 bytes, a read
+/// brings 15 other rows.
 ///
-/// `O(1)` per row of a batch and of its sectors: slots stand in a list per next batch, from whose far end room is made.
+/// `O(1)` per row of a batch and of its sectors: there is a list of slots for each next use, and slots are evicted from
+/// the farthest list.
 #[derive(Debug)]
 pub(crate) struct Belady {
     capacity: usize,
     sectors: Option<Sectors>,
     slot_of: HashMap<u32, u32>,
-    /// Row and next batch of each slot.
+    /// Row and next use of each slot.
     slots: Vec<(u32, u32)>,
-    /// Of the coming batches, the next one first.
-    coming: VecDeque<Coming>,
+    /// Planned batches, the next one first.
+    coming: VecDeque<PlannedIds>,
     /// Number of the next batch.
     now: u32,
-    /// Of each row that coming batches read.
+    /// Planned reads of each row.
     reads: HashMap<u32, Reads>,
-    /// Slots by next batch; some entries are out of date.
+    /// Slots by next use; some entries are out of date.
     by_next: VecDeque<Vec<u32>>,
     far: Vec<u32>,
 }
@@ -88,26 +111,35 @@ impl Belady {
         }
     }
 
-    /// Whose rows of `row_bytes`, not 0, are read in whole sectors, the first row at the beginning of one; of a batch's
-    /// sectors at most `most_beside` rows are kept beside its own.
-    pub(crate) fn with_sectors(self, row_bytes: usize, rows: usize, most_beside: usize) -> Self {
+    /// Caches rows of shared sectors, at most `most_sector_rows` per batch. Rows have `row_bytes` bytes, not 0, and the
+    /// first row starts a sector.
+    pub(crate) fn with_sectors(
+        self,
+        row_bytes: usize,
+        rows: usize,
+        most_sector_rows: usize,
+    ) -> Self {
         Self {
-            sectors: Some(Sectors { row_bytes: row_bytes as u64, rows: rows as u64, most_beside }),
+            sectors: Some(Sectors {
+                row_bytes: row_bytes as u64,
+                rows: rows as u64,
+                most_sector_rows,
+            }),
             ..self
         }
     }
 
-    /// Batches that are planned.
+    /// Number of planned batches.
     #[cfg(test)]
     fn planned(&self) -> usize {
         self.coming.len()
     }
-    /// Reads that are planned.
+    /// Number of planned reads.
     pub(crate) fn planned_reads(&self) -> usize {
         self.coming.iter().map(|c| c.ids.len()).sum()
     }
 
-    /// One more batch, behind those that are planned; its rows differ.
+    /// Plans a batch after all others. Its ids are distinct.
     pub(crate) fn plan(&mut self, ids: &[u32]) {
         let batch = self.now + self.coming.len() as u32;
         self.by_next.push_back(vec![]);
@@ -119,7 +151,7 @@ impl Belady {
                         batch;
                     (reads.last, reads.place) = (batch, place);
                 }
-                // Of rows that no coming batch reads, some are kept.
+                // The row may be cached although no planned batch reads it yet.
                 None => {
                     self.reads.insert(id, Reads { first: batch, last: batch, place });
                     if let Some(&slot) = self.slot_of.get(&id) {
@@ -132,7 +164,7 @@ impl Belady {
                 }
             }
         }
-        self.coming.push_back(Coming { ids: ids.to_vec(), next: vec![FAR; ids.len()] });
+        self.coming.push_back(PlannedIds { ids: ids.to_vec(), next: vec![FAR; ids.len()] });
     }
 
     fn file(&mut self, slot: u32, next: u32) {
@@ -143,7 +175,7 @@ impl Belady {
         }
     }
 
-    /// The slot whose row is needed last, if that is later than `next`; it is free then.
+    /// Evicts the slot with the farthest next use if that is later than `next`, and returns it.
     fn evict(&mut self, next: u32, top: &mut usize) -> Option<u32> {
         if next == FAR {
             return None;
@@ -170,12 +202,12 @@ impl Belady {
         slot
     }
 
-    /// Rows that come with those of `missed` from the disk and may stay, with their next batches: if there are more
-    /// than have room on their way, those with the nearest.
-    fn beside(&self, mut missed: Vec<u32>) -> Vec<(u32, u32)> {
+    /// Rows in the same sectors as `missed`, with their next uses: candidates for the cache. If there are more than the
+    /// limit, those with the nearest next use.
+    fn sector_rows(&self, mut missed: Vec<u32>) -> Vec<(u32, u32)> {
         let Some(sectors) = self.sectors else { return vec![] };
-        let most = sectors.most_beside;
-        // Rows that no batch is known to read stay while there is room.
+        let most = sectors.most_sector_rows;
+        // Rows without a planned use are cached while there are free slots.
         let mut room = most.min(self.capacity - self.slots.len());
         if most == 0 || room == 0 && self.reads.is_empty() {
             return vec![];
@@ -185,7 +217,7 @@ impl Belady {
         for &id in &missed {
             let rows = sectors.read_with(id);
             for row in rows.start.max(seen)..rows.end {
-                // Rows ascend over all sectors.
+                // Rows ascend over consecutive sectors.
                 while missed.get(before).is_some_and(|&m| m < row) {
                     before += 1;
                 }
@@ -219,7 +251,7 @@ impl Policy for Belady {
     fn capacity(&self) -> usize {
         self.capacity
     }
-    /// The next batch, which is planned first where it was not.
+    /// Decides on the next batch. Plans it first if it is not planned.
     fn step(&mut self, ids: &[u32]) -> Step {
         if self.coming.is_empty() {
             self.plan(ids);
@@ -244,11 +276,13 @@ impl Policy for Belady {
                 None => step.misses.push(at as u32),
             }
         }
-        // Those that are needed first come first, so that nothing is kept and dropped again in one step.
-        let beside = self.beside(step.misses.iter().map(|&at| ids[at as usize]).collect());
+        // Rows with the nearest use come first, so that no row is cached and evicted in the same step.
+        let sector_rows =
+            self.sector_rows(step.misses.iter().map(|&at| ids[at as usize]).collect());
         let missed = step.misses.iter().map(|&at| (batch.next[at as usize], ids[at as usize], at));
-        let mut order: Vec<(u32, u32, u32)> =
-            missed.chain(beside.into_iter().map(|(next, id)| (next, id, BESIDE))).collect();
+        let mut order: Vec<(u32, u32, u32)> = missed
+            .chain(sector_rows.into_iter().map(|(next, id)| (next, id, NOT_IN_BATCH)))
+            .collect();
         order.retain(|&(next, ..)| next != FAR || self.slots.len() < self.capacity);
         order.sort_unstable_by_key(|&(next, id, at)| (next, at, id));
         let mut top = self.by_next.len() - 1;
@@ -266,7 +300,7 @@ impl Policy for Belady {
             self.slot_of.insert(id, slot);
             self.file(slot, next);
             match at {
-                BESIDE => step.beside.push((id, slot)),
+                NOT_IN_BATCH => step.sector_rows.push((id, slot)),
                 at => step.kept.push((at, slot)),
             }
         }
@@ -292,13 +326,14 @@ mod tests {
 
     #[test]
     fn rows_of_a_sector() {
-        let rows = |row_bytes, id| Sectors { row_bytes, rows: 10, most_beside: 1 }.read_with(id);
+        let rows =
+            |row_bytes, id| Sectors { row_bytes, rows: 10, most_sector_rows: 1 }.read_with(id);
         assert_eq!((rows(1024, 0), rows(1024, 5), rows(1024, 9)), (0..4, 4..8, 8..10));
-        // Row 1 begins in the first sector and ends in the second; rows 0 to 4 end there, row 5 does not.
+        // Row 1 starts in the first sector and ends in the second, which contains the ends of rows 0 to 4, but not of 5.
         assert_eq!((rows(1500, 0), rows(1500, 2), rows(1500, 4)), (0..2, 0..5, 3..5));
     }
 
-    /// The fewest misses of any choice of what to keep: over all sets of rows that may be kept after each batch.
+    /// The minimal number of misses of any policy, by exhaustive search over the sets of cached rows.
     fn fewest(batches: &[Vec<u32>], capacity: usize) -> usize {
         let mut states = BTreeMap::from([(0u32, 0usize)]);
         for batch in batches {
@@ -307,7 +342,7 @@ mod tests {
             for (kept, misses) in states {
                 let misses = misses + (here & !kept).count_ones() as usize;
                 let all = kept | here;
-                // Every subset of what is at hand.
+                // Every subset of the available rows.
                 let mut subset = all;
                 loop {
                     if subset.count_ones() as usize <= capacity {
@@ -335,7 +370,7 @@ mod tests {
             .prop_map(|b| b.into_iter().map(|s| s.into_iter().collect()).collect())
     }
 
-    /// What is kept is what was read, and never more than there is room for.
+    /// Cached rows were read before, and their number never exceeds the capacity.
     fn run(batches: &[Vec<u32>], capacity: usize, window: usize) -> usize {
         misses_of(Belady::new(capacity), batches, window)
     }
@@ -356,11 +391,11 @@ mod tests {
             let sector = |id: &u32| id / PER_SECTOR;
             let read: Vec<u32> =
                 step.misses.iter().map(|&at| sector(&batch[at as usize])).collect();
-            assert!(step.beside.iter().all(|(id, _)| read.contains(&sector(id))
+            assert!(step.sector_rows.iter().all(|(id, _)| read.contains(&sector(id))
                 && !batch.contains(id)
                 && !memory.contains(id)));
             step.kept.iter().for_each(|&(at, slot)| memory[slot as usize] = batch[at as usize]);
-            step.beside.iter().for_each(|&(id, slot)| memory[slot as usize] = id);
+            step.sector_rows.iter().for_each(|&(id, slot)| memory[slot as usize] = id);
             misses += step.misses.len();
         }
         misses
@@ -374,7 +409,7 @@ mod tests {
             prop_assert_eq!(run(&batches, capacity, batches.len()), fewest(&batches, capacity));
         }
 
-        /// Rows that come with others make no batch miss more.
+        /// Caching rows of shared sectors does not increase the misses of any batch.
         #[test]
         fn sectors(batches in many(), capacity in 0usize..24, window in 1usize..12) {
             let cache = || Belady::new(capacity).with_sectors(1024, 30, 3);
@@ -383,7 +418,7 @@ mod tests {
             prop_assert!(with(window) <= batches.iter().map(Vec::len).sum());
         }
 
-        /// A short window is a cache all the same.
+        /// A short window gives a valid cache.
         #[test]
         fn windows(batches in batches(), capacity in 0usize..5, window in 1usize..4) {
             let (misses, best) = (run(&batches, capacity, window), fewest(&batches, capacity));

@@ -1,4 +1,4 @@
-//! Caches rows of a file by their last use.
+//! An LRU cache of feature rows.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,8 +9,8 @@ use super::slots::{CacheStats, Slots, capacity};
 use crate::error::StoreError;
 use crate::rows::StoredRows;
 
-/// Rows of a file of which those used last stay in memory, under a budget of bytes: for batches that nobody knows
-/// before. Where coming batches are known, [`PlannedRows`] reads less.
+/// Feature rows of a file with an LRU cache under a budget of bytes, for batches that are not known in advance. If future
+/// batches are known, [`PlannedRows`](crate::PlannedRows) reads less.
 ///
 /// ```
 /// use burn_gnn_store::{CachedRows, RowFormat, RowWriter, StoredRows};
@@ -32,23 +32,23 @@ pub struct CachedRows {
 }
 
 impl CachedRows {
-    /// Keeps rows in at most `budget` bytes.
+    /// Caches rows in at most `budget` bytes.
     pub fn new(rows: StoredRows, budget: u64) -> Self {
         let rows = Arc::new(rows);
         let policy = Lru::new(capacity(&rows, budget));
         Self { slots: Mutex::new(Slots::new(rows.clone(), policy)), rows }
     }
 
-    /// The file.
+    /// The file of rows.
     pub fn rows(&self) -> &StoredRows {
         &self.rows
     }
-    /// What the cache did.
+    /// Statistics of the cache.
     pub fn stats(&self) -> CacheStats {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).stats
     }
 
-    /// The rows of `ids` in that order, repeats allowed, as f32.
+    /// Gathers the rows of `ids`, in order and with repeats, as f32.
     ///
     /// # Errors
     /// As [`StoredRows::gather`].
@@ -59,8 +59,8 @@ impl CachedRows {
         Ok(out)
     }
 
-    /// After an error, or a panic of another thread, what slots hold is not what the policy says: the cache begins
-    /// again.
+    /// Gathers distinct rows. After an error or a panic of another thread, slots and policy may disagree, so the cache is
+    /// emptied.
     fn gather_distinct(&self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
         let mut slots = self.slots.lock().unwrap_or_else(|poisoned| {
             self.slots.clear_poison();

@@ -4,13 +4,13 @@ use hashbrown::HashMap;
 
 use super::policy::{NO_SLOT, Policy, Step};
 
-/// Slots in the order of their last use, as a list through arrays.
+/// Slots in the order of their last use, as a doubly linked list in arrays.
 #[derive(Debug)]
 pub(crate) struct Lru {
     capacity: usize,
     slot_of: HashMap<u32, u32>,
     row: Vec<u32>,
-    /// Towards the last used and towards the first; the ring of slots begins at `capacity`.
+    /// Links towards the most and the least recently used slot. The list is circular; `capacity` is its head.
     newer: Vec<u32>,
     older: Vec<u32>,
 }
@@ -24,7 +24,7 @@ impl Lru {
         Self { capacity, slot_of: HashMap::new(), row: vec![], newer: links.clone(), older: links }
     }
 
-    /// A cache of as many slots, without rows.
+    /// An empty cache with the same number of slots.
     pub(crate) fn emptied(&self) -> Self {
         Self::new(self.capacity)
     }
@@ -34,7 +34,7 @@ impl Lru {
         self.older[newer as usize] = older;
         self.newer[older as usize] = newer;
     }
-    /// As the last used.
+    /// Inserts a slot as the most recently used one.
     fn link(&mut self, slot: u32) {
         let end = self.capacity;
         let before = self.older[end];
@@ -59,7 +59,7 @@ impl Policy for Lru {
                 None => step.misses.push(at as u32),
             }
         }
-        // Of more rows than there is room for the last stay.
+        // If there are more misses than slots, the last ones stay.
         let first = step.misses.len().saturating_sub(self.capacity);
         for &at in &step.misses[first..] {
             let id = ids[at as usize];
@@ -87,9 +87,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a list that is searched.
+        /// Compares with a linear list.
         #[test]
-        fn as_a_list(batches in proptest::collection::vec(proptest::collection::btree_set(0u32..12, 0..6), 0..30), capacity in 0usize..6) {
+        fn equals_a_linear_list(batches in proptest::collection::vec(proptest::collection::btree_set(0u32..12, 0..6), 0..30), capacity in 0usize..6) {
             let (mut lru, mut list) = (Lru::new(capacity), Vec::<u32>::new());
             for batch in batches {
                 let ids: Vec<u32> = batch.into_iter().collect();

@@ -13,10 +13,10 @@ use super::prefetch_queue::PrefetchQueue;
 use crate::error::{StoreError, format};
 use crate::rows::StoredRows;
 
-/// The batches of an epoch with their blocks: it samples nothing, and reads blocks and rows in the order of the file
-/// ([`PackedRows`] keeps the rows alone). For epochs that come again, and for one that reads much of the features. The
-/// rows that most batches read are in memory, under a budget (offline sampling and batched packing of DiskGNN: Liu et
-/// al., SIGMOD 2025).
+/// Packed batches of an epoch: blocks and feature rows in one file ([`PackedRows`] only has the rows). Loading samples
+/// nothing and reads sequentially. Useful for epochs that are repeated, or that read a large share of the features. The
+/// rows that most batches use are in memory, under a budget (offline sampling and batched packing of DiskGNN: Liu et al.,
+/// SIGMOD 2025).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -45,13 +45,13 @@ pub struct PackedBatches {
 }
 
 impl PackedBatches {
-    /// Packs batches, each with the rows that it reads, as [`PackedRows::write`] does.
+    /// Packs batches, each with the ids of its rows, as [`PackedRows::write`] does.
     ///
     /// # Errors
     /// As [`PackedRows::write`] and [`MiniBatch::to_bytes`].
     ///
     /// # Cost
-    /// As [`PackedRows::write`]; on the disk [`MiniBatch::to_bytes`] and four bytes per row, beside the features.
+    /// As [`PackedRows::write`]; in addition to the features, the file has [`MiniBatch::to_bytes`] and four bytes per row.
     pub fn write<I>(
         path: impl AsRef<Path>,
         rows: &StoredRows,
@@ -75,7 +75,7 @@ impl PackedBatches {
         Ok(Self { packed: Arc::new(packed) })
     }
 
-    /// Opens a file that [`write`](Self::write) wrote.
+    /// Opens a file of [`write`](Self::write).
     ///
     /// # Errors
     /// As [`PackedRows::open`]; a file of rows without batches.
@@ -93,17 +93,17 @@ impl PackedBatches {
     pub fn batches(&self) -> usize {
         self.packed.batches()
     }
-    /// The rows.
+    /// The packed rows.
     pub fn rows(&self) -> &PackedRows {
         &self.packed
     }
 
-    /// Batch number `step`, and the features of its rows. `sampler` must be that which made it, or one with its graph
-    /// and settings.
+    /// Loads batch number `step` with its feature rows. `sampler` must have the graph and settings of the sampler that
+    /// created the batch.
     ///
     /// # Errors
-    /// No such batch; a sampler that [`NeighborSampler::batch_from_bytes`] refuses; a file that cannot be read, or
-    /// blocks that are damaged. Rows are compared with their checksums by [`PackedRows::verify`] alone.
+    /// A batch out of range; a sampler that does not match ([`NeighborSampler::batch_from_bytes`]); a file that cannot be
+    /// read; damaged blocks. Checksums of rows are only verified by [`PackedRows::verify`].
     pub fn load(
         &self,
         step: usize,
@@ -112,8 +112,8 @@ impl PackedBatches {
         self.made(step, sampler, &read(&self.packed, step)?)
     }
 
-    /// The batches from number `first` on, each as [`load`](Self::load) gives it; the rows of the next one are read
-    /// while one is used, the first of them at once. The first error ends them; behind the last there are none.
+    /// Iterates over the batches from number `first` on, as [`load`](Self::load) returns them. The next batch is prefetched
+    /// while one is used. The first error ends the iteration.
     pub fn epoch<'a>(
         &'a self,
         first: usize,

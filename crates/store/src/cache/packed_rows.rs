@@ -1,4 +1,4 @@
-//! Packs the feature rows of known batches into a file, batch after batch.
+//! Packs the feature rows of known batches into a file, ordered by batch.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use crate::rows::{RowFormat, StoredRows, WIDEST};
 use crate::section_writer::SectionWriter;
 use crate::sections::{Header, Section, SectionFile};
 
-/// Kind of these files, and their sections.
+/// Kind of the files, and names of their sections.
 const KIND: &str = "packed";
 const STARTS: &str = "starts";
 const CHECKS: &str = "checks";
 const HOT_IDS: &str = "hot_ids";
 const HOT_ROWS: &str = "hot_rows";
-/// Cold rows of each batch, by id.
+/// Rows of each batch that are not in memory, by id.
 const ROWS: &str = "sorted_rows";
 const BLOCK_STARTS: &str = "block_starts";
 const BLOCKS: &str = "blocks";
 /// Places of the sections of rows.
 const HOT_ROWS_AT: usize = 3;
 const ROWS_AT: usize = 6;
-/// Bytes of one read of a batch.
+/// Bytes per read of a batch.
 const PIECE: usize = 1 << 18;
 
-/// Rows of known batches (one seed and epoch number), packed: what a batch reads is one piece of the file, read from
-/// its beginning to its end. The rows that most batches read are in memory instead, under a budget (DiskGNN: Liu et
-/// al., SIGMOD 2025).
+/// Packed feature rows of known batches (one seed and epoch number): the rows of a batch are one contiguous range of the
+/// file, which is read sequentially. The rows that most batches use are in memory instead, under a budget (DiskGNN: Liu
+/// et al., SIGMOD 2025).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -53,20 +53,20 @@ pub struct PackedRows {
     reader: Reader,
     width: usize,
     format: RowFormat,
-    /// Rows before those of each batch, and of all.
+    /// Start of the rows of each batch, then the total.
     starts: Vec<u64>,
     /// Hash of the ids of each batch.
     checks: Vec<u64>,
-    /// Bytes of blocks before those of each batch, and of all.
+    /// Start of the blocks of each batch in bytes, then the total.
     block_starts: Vec<u64>,
     blocks: Section,
-    /// Place of each row that is in memory.
+    /// Position of each row in memory.
     hot: HashMap<u32, u32>,
     hot_rows: Vec<u8>,
     offset: u64,
 }
 
-/// The rows of a batch: of each whether it is in memory, and its number there or among `cold`.
+/// The rows of a batch: for each, whether it is in memory, and its number there or in `cold`.
 #[derive(Debug)]
 pub(super) struct ReadRows {
     places: Vec<(bool, u32)>,
@@ -74,19 +74,18 @@ pub(super) struct ReadRows {
 }
 
 impl PackedRows {
-    /// Packs the rows of batches, which are asked for twice and must be the same both times; ids of a batch differ.
-    /// `budget` bytes are for packing (ids, rows that were read, rows to be written), later for the rows in memory,
-    /// which most batches read.
+    /// Packs the rows of batches. `batches` is called twice and must return the same batches both times; the ids of a
+    /// batch are distinct. `budget` bytes are used for packing (ids, rows that are read, rows to be written), and later for
+    /// the rows in memory.
     ///
     /// # Errors
-    /// An id that is no row or is in a batch twice; other batches the second time; what the batches report;
+    /// An id that is out of range or repeated in a batch; batches that differ the second time; errors of the batches;
     /// [`StoreError::Data`].
     ///
     /// # Cost
-    /// Every batch is made twice; memory of 8 bytes per row of the file, of the ids of one batch, of two rows, and of
-    /// some 16 MiB, beside the budget. The file of rows is read in its order, once per `budget / 16` rows that batches
-    /// read, however wide they are, and once per `budget / 32 KiB` batches at the least. Packed rows are read back for
-    /// their checksums.
+    /// Every batch is created twice. Memory in addition to the budget: 8 bytes per row of the file, the ids of one batch,
+    /// two rows, and about 16 MiB. The file of rows is read sequentially, once per `budget / 16` used rows, and at least
+    /// once per `budget / 32 KiB` batches. Packed rows are read back to compute their checksums.
     pub fn write<I>(
         path: impl AsRef<Path>,
         rows: &StoredRows,
@@ -101,7 +100,7 @@ impl PackedRows {
         })
     }
 
-    /// The same with the blocks of each batch, as bytes.
+    /// [`write`](Self::write) with the blocks of each batch, as bytes.
     pub(super) fn write_with_blocks<I>(
         path: &Path,
         rows: &StoredRows,
@@ -146,21 +145,21 @@ impl PackedRows {
         sweep.want(&mut out, (HOT_ROWS_AT, 0), &hot)?;
         let (mut start, mut block_start, mut found) = (0u64, 0u64, 0);
         let other = |why: String| {
-            Err(format(path, format!("{why}; batches must be functions of their number alone")))
+            Err(format(path, format!("{why}; batches must only depend on their number")))
         };
         for batch in batches() {
             let (mut ids, bytes) = batch?;
             if found == checks.len() {
-                return other(format!("expected {found} batches as the first time, found more"));
+                return other(format!("expected {found} batches as in the first pass, found more"));
             }
             if checks[found] != hash(&ids) {
                 return other(format!(
-                    "batch {found}: expected the ids of the first time, found others"
+                    "batch {found}: expected the ids of the first pass, found others"
                 ));
             }
             if block_checks[found] != XxHash3_64::oneshot(&bytes) {
                 return other(format!(
-                    "batch {found}: expected the blocks of the first time, found others"
+                    "batch {found}: expected the blocks of the first pass, found others"
                 ));
             }
             found += 1;
@@ -174,7 +173,9 @@ impl PackedRows {
         }
         if found != checks.len() {
             let expected = checks.len();
-            return other(format!("expected {expected} batches as the first time, found {found}"));
+            return other(format!(
+                "expected {expected} batches as in the first pass, found {found}"
+            ));
         }
         sweep.run(&mut out)?;
         drop((sweep, hot));
@@ -184,7 +185,7 @@ impl PackedRows {
         Self::open(path)
     }
 
-    /// Opens a file that [`write`](Self::write) wrote; rows that most batches read are read into memory.
+    /// Opens a file of [`write`](Self::write). Reads the rows that most batches use into memory.
     ///
     /// # Errors
     /// [`StoreError::Data`], [`StoreError::Truncated`], [`StoreError::Damaged`].
@@ -232,7 +233,10 @@ impl PackedRows {
             && block_starts.last().copied() == Some(blocks.bytes().len() as u64)
             && last.checked_mul(each) == Some(rows);
         if !agree || hot_rows.bytes().len() as u64 != ids.len() as u64 * each {
-            return Err(format(path, "expected sections that go together, found others"));
+            return Err(format(
+                path,
+                "expected sections of matching lengths, found others; pack again",
+            ));
         }
         let offset = file.header.sections.iter().find(|p| p.name == ROWS).map_or(0, |p| p.offset);
         let hot = ids.into_iter().zip(0..).collect();
@@ -261,16 +265,16 @@ impl PackedRows {
     pub fn batches(&self) -> usize {
         self.checks.len()
     }
-    /// Rows that are in memory.
+    /// Number of rows in memory.
     pub fn rows_in_memory(&self) -> usize {
         self.hot.len()
     }
-    /// Bytes of rows and blocks that batches read, all together.
+    /// Bytes of rows and blocks of all batches.
     pub fn read_bytes(&self) -> u64 {
         self.starts.last().copied().unwrap_or_default() * self.format.row_bytes(self.width) as u64
             + self.block_starts.last().copied().unwrap_or_default()
     }
-    /// Compares every block with its checksum.
+    /// Verifies the checksums of all blocks.
     ///
     /// # Errors
     /// [`StoreError::Damaged`].
@@ -278,7 +282,7 @@ impl PackedRows {
         self.file.verify()
     }
 
-    /// The blocks of a batch, as bytes; empty where rows were packed alone.
+    /// The blocks of a batch, as bytes; empty if only rows were packed.
     pub(super) fn blocks(&self, batch: usize) -> Result<&[u8], StoreError> {
         if batch >= self.batches() {
             let (path, all) = (&self.file.path, self.batches());
@@ -292,19 +296,19 @@ impl PackedRows {
         Ok(&self.blocks.bytes()[range])
     }
 
-    /// The rows of a batch, as f32, in the order of its ids.
+    /// Gathers the rows of a batch as f32, in the order of its ids.
     ///
     /// # Errors
-    /// No such batch; other ids than it was packed for; a file that cannot be read.
+    /// A batch out of range; ids that differ from those at packing; the file cannot be read.
     pub fn gather(&self, batch: usize, ids: &[u32]) -> Result<Vec<f32>, StoreError> {
         Ok(self.decode(&self.read(batch, ids)?))
     }
 
-    /// The rows of a batch as the file has them.
+    /// Reads the rows of a batch in the stored format.
     pub(super) fn read(&self, batch: usize, ids: &[u32]) -> Result<ReadRows, StoreError> {
         if self.checks.get(batch) != Some(&hash(ids)) {
             let why = format!(
-                "batch {batch} of {}: expected the ids that it was packed for, found others",
+                "batch {batch} of {}: expected the ids at packing, found others; use the same sampler and seed",
                 self.checks.len()
             );
             return Err(format(&self.file.path, why));
@@ -332,7 +336,7 @@ impl PackedRows {
         Ok(ReadRows { places, cold })
     }
 
-    /// Rows that were [read](Self::read), as f32.
+    /// Decodes rows of [`read`](Self::read) to f32.
     pub(super) fn decode(&self, read: &ReadRows) -> Vec<f32> {
         let (each, ReadRows { places, cold }) = (self.format.row_bytes(self.width), read);
         let mut out = vec![0.0; places.len() * self.width];
@@ -348,7 +352,7 @@ fn hash(ids: &[u32]) -> u64 {
     XxHash3_64::oneshot(bytemuck::cast_slice(ids))
 }
 
-/// The rows that are used most, more than once, ascending.
+/// The most frequently used rows, of those that are used more than once, in ascending order.
 fn hottest(uses: &[u32], capacity: usize) -> Vec<u32> {
     let mut ids: Vec<u32> = (0..).zip(uses).filter(|u| *u.1 > 1).map(|u| u.0).collect();
     if ids.len() > capacity {

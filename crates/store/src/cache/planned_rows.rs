@@ -13,39 +13,39 @@ use super::slots::{CacheStats, Slots, capacity, check_batch};
 use crate::error::StoreError;
 use crate::rows::StoredRows;
 
-/// Batches that are made before they are planned, and that are read before they are used.
+/// Number of batches that are prepared before they are planned, and of batches that are read before they are used.
 const AHEAD: usize = 2;
-/// Memory of a planned read: its row, its next batch, its entry among the last reads.
+/// Memory of a planned read: row, next use, and entry among the last reads.
 const PLANNED_BYTES: u64 = 56;
 
-/// A batch and its rows.
+/// A batch with its feature rows.
 #[derive(Debug)]
 pub struct PlannedBatch<B> {
-    /// What was made.
+    /// The batch.
     pub batch: B,
-    /// The rows of its ids, in their order.
+    /// Feature rows of its ids, in order.
     pub rows: Vec<f32>,
 }
 
-/// Batches in their order, each with its rows: while one is used, the next ones are made and read.
+/// Prefetches batches with their feature rows: while a batch is used, the next ones are sampled and read.
 ///
-/// What a batch reads is known before it is used, since draws are functions of (seed, step, original id): so the
-/// batches of a window are prefetched, and of the rows in memory those stay that are needed first (Belady's optimal
-/// cache). Reads of a batch are sorted, merged and made at once. Three quarters of the budget are rows, the rest is
-/// the plan, which is how long the window can be.
+/// The rows of a batch are known before it is used, since sampling is a function of (seed, step, original id). Batches of
+/// a window are sampled in advance, and the cache evicts the rows whose next use is farthest (Belady's optimal cache).
+/// The reads of a batch are sorted, merged and submitted together. Three quarters of the budget hold rows, and one
+/// quarter holds the plan, which limits the length of the window.
 ///
-/// Of rows of 2 KiB or less a read past the page cache brings several, as it is of 4 KiB: those of them that coming
-/// batches read stay as well, and count as hits. At 256 bytes a row a quarter of the bytes were read, where two
-/// fifths of the file found room.
+/// A read past the page cache returns a sector of 4 KiB, and thus several rows if they have 2 KiB or less. Rows that
+/// planned batches use are cached too and count as hits. With rows of 256 bytes and a cache for two fifths of the file,
+/// this reduced the bytes read to a quarter.
 ///
-/// The rows and their order depend neither on the budget nor on threads, hits not on threads.
+/// Rows and their order depend neither on the budget nor on the number of threads. Hits do not depend on threads.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use burn_gnn_store::{PlannedRows, RowFormat, RowWriter, StoreError, StoredRows};
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let file = dir.path().join("rows");
-/// let mut writer = RowWriter::create(&file, 3, 1024, RowFormat::F32)?; // a row of 4 KiB comes alone
+/// let mut writer = RowWriter::create(&file, 3, 1024, RowFormat::F32)?; // a row fills a sector of 4 KiB
 /// writer.put(&[1.0; 3 * 1024])?;
 /// writer.finish()?;
 /// let rows = Arc::new(StoredRows::open(&file)?);
@@ -60,9 +60,9 @@ pub struct PlannedBatch<B> {
 /// ```
 ///
 /// # Resuming
-/// [`of_steps`](Self::of_steps) begins at any batch, and nothing of those before it is made or read:
-/// [`next_step`](Self::next_step) is saved with a checkpoint. The rows are those of a run that nobody stopped; the
-/// cache begins empty, so the first batches read more.
+/// Save [`next_step`](Self::next_step) in a checkpoint, and start [`of_steps`](Self::of_steps) from it. No earlier batch
+/// is sampled or read. Batches are the same as in an uninterrupted run; the cache starts empty, so the first batches read
+/// more.
 #[derive(Debug)]
 pub struct PlannedRows<B> {
     next_step: u64,
@@ -72,8 +72,8 @@ pub struct PlannedRows<B> {
 }
 
 impl<B: Send + 'static> PlannedRows<B> {
-    /// Batches of an iterator, each with the ids that it reads, which differ. At most `window` batches are planned
-    /// ahead, and as many as a quarter of the `budget` in bytes describes. The first error ends the batches.
+    /// Takes batches from an iterator, each with the distinct ids that it reads. At most `window` batches are planned, or
+    /// fewer if their plan exceeds a quarter of the `budget` in bytes. The first error ends the iteration.
     pub fn new<I>(rows: Arc<StoredRows>, budget: u64, window: usize, batches: I) -> Self
     where
         I: IntoIterator<Item = Result<(B, Vec<u32>), StoreError>>,
@@ -93,12 +93,12 @@ impl<B: Send + 'static> PlannedRows<B> {
         });
         let room = budget / 4 * 3;
         let policy = if rows.share_sectors() {
-            // An eighth is for rows on their way into the cache.
-            let beside = capacity(&rows, room / 8);
+            // An eighth of the budget is for rows that are read but not yet cached.
+            let sector_rows = capacity(&rows, room / 8);
             Belady::new(capacity(&rows, room - room / 8)).with_sectors(
                 rows.row_bytes(),
                 rows.num_rows(),
-                beside,
+                sector_rows,
             )
         } else {
             Belady::new(capacity(&rows, room))
@@ -119,9 +119,8 @@ impl<B: Send + 'static> PlannedRows<B> {
         Self { next_step: 0, capacity, batches, stats }
     }
 
-    /// The batches with the numbers `steps`, which `make` makes, each with the ids that it reads: a run that was
-    /// stopped after batch `k - 1` goes on with `k..end`. `make` is called with these numbers alone, in their
-    /// order, on a thread of this value.
+    /// Creates the batches with the numbers `steps` by `make`, which returns a batch and the ids that it reads. A run that
+    /// was stopped after batch `k - 1` resumes with `k..end`. A worker thread calls `make` with these numbers, in order.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -155,29 +154,28 @@ impl<B: Send + 'static> PlannedRows<B> {
         planned
     }
 
-    /// Number of the batch that comes next: the number of batches that were taken, after the first of
-    /// [`of_steps`](Self::of_steps).
+    /// Number of the next batch.
     pub fn next_step(&self) -> u64 {
         self.next_step
     }
 
-    /// Number of rows that the cache holds at most.
+    /// Maximal number of cached rows.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// What the cache did until now.
+    /// Statistics of the cache so far.
     pub fn stats(&self) -> CacheStats {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The thread that plans and reads.
+/// The worker thread that plans batches and reads rows.
 struct Plan {
     rows: Arc<StoredRows>,
     cache: Slots<Belady>,
     window: usize,
-    /// Most reads that are planned.
+    /// Maximal number of planned reads.
     reads: u64,
 }
 

@@ -1,24 +1,24 @@
-//! Defines how a cache chooses the rows that it keeps.
+//! The interface of cache replacement policies.
 
-/// No slot has this number.
+/// Marks a row without a slot.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
-/// What becomes of the rows of a batch, by their places in it.
+/// Decisions of a policy for a batch, by positions in the batch.
 #[derive(Debug, Default)]
 pub(crate) struct Step {
-    /// Rows in memory, and their slots.
+    /// Cached rows, with their slots.
     pub(super) hits: Vec<(u32, u32)>,
     pub(super) misses: Vec<u32>,
-    /// Misses that stay, and the slots that they take, after all hits were used.
+    /// Misses to be cached, with their slots, which are free after all hits are copied.
     pub(super) kept: Vec<(u32, u32)>,
-    /// Rows that are not of the batch and come from the disk with its misses: their ids, and the slots that they take.
-    pub(super) beside: Vec<(u32, u32)>,
+    /// Rows that are not in the batch but in the same sectors as its misses, to be cached: ids and slots.
+    pub(super) sector_rows: Vec<(u32, u32)>,
 }
 
-/// Which rows stay.
+/// Chooses the rows that stay in a cache.
 pub(crate) trait Policy: Send {
-    /// Rows that stay at most.
+    /// Maximal number of cached rows.
     fn capacity(&self) -> usize;
-    /// The next batch; its rows differ.
+    /// Decides on the next batch, whose ids are distinct.
     fn step(&mut self, ids: &[u32]) -> Step;
 }

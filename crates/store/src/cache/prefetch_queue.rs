@@ -1,9 +1,9 @@
-//! Takes what threads make ahead of its use.
+//! Prefetch queue: worker threads prepare items, and the consumer pops them in order.
 
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
-/// What threads make one after the other. They end when this is dropped, as nobody takes what they made.
+/// The consumer's end of a prefetch queue. Dropping it closes the channel, which ends the worker threads.
 #[derive(Debug)]
 pub(super) struct PrefetchQueue<T> {
     receive: Option<Receiver<T>>,
@@ -15,7 +15,7 @@ impl<T> PrefetchQueue<T> {
         Self { receive: Some(receive), threads }
     }
 
-    /// What comes next; `None` behind the last. A panic of a thread goes on here.
+    /// Pops the next item; `None` after the last one. Propagates a panic of a worker thread.
     pub(super) fn next(&mut self) -> Option<T> {
         let next = self.receive.as_ref()?.recv().ok();
         if next.is_none() {
@@ -24,7 +24,7 @@ impl<T> PrefetchQueue<T> {
         next
     }
 
-    /// Waits for the threads, and passes a panic of theirs on.
+    /// Joins the threads and propagates their panics.
     fn end(&mut self) {
         self.receive = None;
         for thread in self.threads.drain(..) {

@@ -1,4 +1,4 @@
-//! Holds the cached rows of a file in slots, which a policy assigns.
+//! Memory of the cached rows, in slots that a policy assigns.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,23 +10,23 @@ use super::policy::{Policy, Step};
 use crate::error::StoreError;
 use crate::rows::{RowFormat, StoredRows};
 
-/// What a cache did.
+/// Statistics of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Rows that were in memory, from earlier batches or with other rows of their sectors.
+    /// Number of rows that were in memory, from earlier batches or because they share a sector with them.
     pub hits: u64,
-    /// Rows that were read.
+    /// Number of rows that were read from disk.
     pub misses: u64,
-    /// Bytes that were read for them, whole sectors.
+    /// Bytes that were read from disk, in whole sectors.
     pub bytes_read: u64,
-    /// Time in which reads were waited for.
+    /// Time spent waiting for reads.
     pub read_time: Duration,
-    /// Time in which the caller waited for a batch.
+    /// Time that the caller spent waiting for batches.
     pub wait: Duration,
 }
 
 impl CacheStats {
-    /// Share of rows that were in memory; 0 without rows.
+    /// Share of rows that were in memory; 0 before the first row.
     pub fn hit_rate(&self) -> f64 {
         let all = self.hits + self.misses;
         if all == 0 { 0.0 } else { self.hits as f64 / all as f64 }
@@ -44,7 +44,7 @@ impl std::fmt::Display for CacheStats {
     }
 }
 
-/// Slots of a cache as bytes of the file, and its policy.
+/// Slots of a cache, which hold rows as in the file, and its policy.
 #[derive(Debug)]
 pub(crate) struct Slots<P> {
     rows: Arc<StoredRows>,
@@ -54,26 +54,26 @@ pub(crate) struct Slots<P> {
     pub(crate) stats: CacheStats,
 }
 
-/// Rows that a budget of bytes holds, with what a policy keeps of each.
+/// Number of rows that fit into a budget of bytes, including the overhead of the policy per row.
 pub(crate) fn capacity(rows: &StoredRows, budget: u64) -> usize {
     const OVERHEAD: u64 = 32;
     (budget / (rows.row_bytes() as u64 + OVERHEAD)).min(rows.num_rows() as u64) as usize
 }
 
-/// Whether the ids of a batch are rows, each once.
+/// Returns an error unless the ids of a batch are in range and distinct.
 pub(crate) fn check_batch(ids: &[u32], rows: usize) -> Result<(), StoreError> {
     check_ids("ids", "the features", ids, rows)?;
     let mut sorted = ids.to_vec();
     sorted.sort_unstable();
     match sorted.windows(2).find(|w| w[0] == w[1]) {
         Some(w) => {
-            Err(setting("ids", "every row of a batch once", &format!("row {} twice", w[0])).into())
+            Err(setting("ids", "distinct rows in a batch", &format!("row {} twice", w[0])).into())
         }
         None => Ok(()),
     }
 }
 
-/// Writes rows as f32: `row` has the bytes of each of `from`.
+/// Decodes rows to f32. `row` returns the bytes of each entry of `from`.
 pub(super) fn widen<'a>(
     of: (RowFormat, usize),
     from: &[(bool, u32)],
@@ -94,14 +94,14 @@ impl<P: Policy + Sync> Slots<P> {
         Self { rows, policy, bytes: vec![], read: vec![], stats: CacheStats::default() }
     }
 
-    /// Where each row of a batch is, in the cache (`true`) or among what was read, and what stays of it; ids differ
-    /// and are in range.
+    /// Reads the missing rows of a batch. Returns the location of each row, in the cache (`true`) or in the read buffer,
+    /// and the decisions of the policy. Ids are distinct and in range.
     pub(super) fn fetch(&mut self, ids: &[u32]) -> Result<(Vec<(bool, u32)>, Step), StoreError> {
         let step = self.policy.step(ids);
-        // In the order of the file; rows beside those of the batch have the places behind it.
-        let beside = step.beside.iter().map(|b| b.0).zip(ids.len() as u32..);
+        // Sorted by position in the file. Rows of shared sectors have positions after those of the batch.
+        let sector_rows = step.sector_rows.iter().map(|b| b.0).zip(ids.len() as u32..);
         let mut order: Vec<(u32, u32)> =
-            step.misses.iter().map(|&at| (ids[at as usize], at)).chain(beside).collect();
+            step.misses.iter().map(|&at| (ids[at as usize], at)).chain(sector_rows).collect();
         order.sort_unstable();
         let sorted: Vec<u32> = order.iter().map(|o| o.0).collect();
         let began = Instant::now();
@@ -109,7 +109,7 @@ impl<P: Policy + Sync> Slots<P> {
         self.stats.read_time += began.elapsed();
         self.stats.hits += step.hits.len() as u64;
         self.stats.misses += step.misses.len() as u64;
-        let mut from: Vec<(bool, u32)> = vec![(false, 0); ids.len() + step.beside.len()];
+        let mut from: Vec<(bool, u32)> = vec![(false, 0); ids.len() + step.sector_rows.len()];
         step.hits.iter().for_each(|&(at, slot)| from[at as usize] = (true, slot));
         order.iter().enumerate().for_each(|(i, &(_, at))| from[at as usize] = (false, i as u32));
         Ok((from, step))
@@ -120,17 +120,17 @@ impl<P: Policy + Sync> Slots<P> {
         &(if hit { &self.bytes } else { &self.read })[i as usize * each..][..each]
     }
 
-    /// Keeps what the policy chose; `from` is of the batch and then of the rows beside.
+    /// Caches the rows that the policy chose. `from` lists the rows of the batch, then the rows of shared sectors.
     pub(super) fn keep(&mut self, from: &[(bool, u32)], step: &Step) {
         let each = self.rows.row_bytes();
         if self.bytes.is_empty() {
-            // Room that nobody has touched is no memory; growing by copies would take twice as much, and is left for a
-            // budget beyond what the system promises.
+            // Reserved memory is not used until it is written, and growing by copies would need twice as much. If the
+            // budget exceeds what the system grants, the buffer grows by copies.
             let _ = self.bytes.try_reserve_exact(self.policy.capacity().saturating_mul(each));
         }
-        let first = (from.len() - step.beside.len()) as u32;
-        let beside = step.beside.iter().zip(first..).map(|(&(_, slot), at)| (at, slot));
-        for (at, slot) in step.kept.iter().copied().chain(beside) {
+        let first = (from.len() - step.sector_rows.len()) as u32;
+        let sector_rows = step.sector_rows.iter().zip(first..).map(|(&(_, slot), at)| (at, slot));
+        for (at, slot) in step.kept.iter().copied().chain(sector_rows) {
             let (to, i) = (slot as usize * each, from[at as usize].1 as usize * each);
             if self.bytes.len() < to + each {
                 self.bytes.resize(to + each, 0);
@@ -139,7 +139,7 @@ impl<P: Policy + Sync> Slots<P> {
         }
     }
 
-    /// Writes the rows of a batch to `out`; ids differ and are in range.
+    /// Writes the rows of a batch to `out`. Ids are distinct and in range.
     pub(crate) fn gather(&mut self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
         let (from, step) = self.fetch(ids)?;
         widen(

@@ -1,4 +1,4 @@
-//! Reads rows in the order of their file and writes each to the batches that read it.
+//! Reads rows sequentially and writes each to all batches that use it.
 
 use std::sync::mpsc::sync_channel;
 
@@ -9,14 +9,14 @@ use crate::error::StoreError;
 use crate::rows::StoredRows;
 use crate::section_writer::SectionWriter;
 
-/// Memory of a row that is read, beside its bytes: its id, its read and its request.
+/// Memory of a read row in addition to its bytes: id, read and request.
 const READ_BYTES: u64 = 64;
-/// Bytes of rows that are read at once, at least and at most.
+/// Minimal and maximal bytes of rows per read.
 const AT_ONCE: [u64; 2] = [1 << 20, 64 << 20];
-/// Bytes that wait for one destination: as many should find room, and no more wait.
+/// Bytes that are buffered for one destination before they are written.
 const WAITING: [u64; 2] = [8 << 10, 1 << 20];
 
-/// Where rows go: a section, and the bytes before them in it.
+/// Destination of rows: a section, and the byte offset in it.
 #[derive(Debug)]
 struct Destination {
     section: usize,
@@ -25,29 +25,29 @@ struct Destination {
     waiting: Vec<u8>,
 }
 
-/// Copies rows of a file to several places of another, in one pass over it as long as the budget holds: half of it is
-/// for the ids that are wanted, a quarter for rows that were read, a quarter for rows that wait to be written.
+/// Copies rows of a file to several positions of another file, in one pass over the input while the budget suffices. Half
+/// of the budget holds requested ids, a quarter holds rows that are read, and a quarter holds rows to be written.
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
     rows: &'a StoredRows,
     budget: u64,
-    /// Row, and in the lower half the number of the destination.
+    /// Requests: row in the upper half, number of the destination in the lower half.
     wanted: Vec<u64>,
     destinations: Vec<Destination>,
-    /// What should find room to wait.
+    /// Bytes to buffer per destination.
     waiting: u64,
 }
 
 impl<'a> Sweep<'a> {
-    /// At most `most` rows are wanted.
+    /// A sweep of at most `most` requests.
     pub(super) fn new(rows: &'a StoredRows, budget: u64, most: u64) -> Result<Self, StoreError> {
         let what = || format!("the ids of {most} packed rows");
-        let wanted = room((budget / 16).min(most).into(), what, "give a smaller budget")?;
+        let wanted = room((budget / 16).min(most).into(), what, "use a smaller budget")?;
         Ok(Self { rows, budget, wanted, destinations: vec![], waiting: 0 })
     }
 
-    /// Rows `ids`, which differ, go to a section, `at` bytes behind its beginning, ascending. What was asked for before
-    /// is done first where the budget does not hold both.
+    /// Requests rows with distinct `ids`, which are written to a section in ascending order, at byte offset `at`. Earlier
+    /// requests are executed first if the budget does not hold both.
     pub(super) fn want(
         &mut self,
         out: &mut SectionWriter,
@@ -67,7 +67,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// Reads and writes what was asked for: rows are read while those before them are copied.
+    /// Executes all requests. Rows are read while earlier ones are copied.
     pub(super) fn run(&mut self, out: &mut SectionWriter) -> Result<(), StoreError> {
         let (rows, each) = (self.rows, self.rows.row_bytes());
         let read = (self.budget / 8).clamp(AT_ONCE[0], AT_ONCE[1]);
@@ -112,7 +112,7 @@ impl<'a> Sweep<'a> {
 }
 
 impl Destination {
-    /// A row, which waits with others as long as there is room.
+    /// Buffers a row for a destination, and writes the buffer when it is full.
     fn put(&mut self, out: &mut SectionWriter, row: &[u8], room: usize) -> Result<(), StoreError> {
         if self.waiting.len() + row.len() > room {
             self.write(out)?;

@@ -5,12 +5,12 @@
 #[repr(C, align(4096))]
 struct Page([u8; 4096]);
 
-/// Bytes for reads past the page cache, which ask for aligned memory.
+/// A page-aligned buffer, which reads past the page cache require.
 #[derive(Debug)]
 pub(crate) struct Aligned(Vec<Page>);
 
 impl Aligned {
-    /// At least `len` bytes.
+    /// Allocates at least `len` bytes.
     pub(crate) fn new(len: usize) -> Self {
         Self(vec![Page([0; 4096]); len.div_ceil(4096)])
     }
@@ -38,7 +38,7 @@ impl Flatten for Vec<Page> {
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), 4096 * self.len()) }
     }
     fn as_flattened_bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above; the borrow is exclusive, and every value of a byte is one of a page.
+        // SAFETY: as above; the borrow is exclusive, and any byte value is valid in a page.
         unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr().cast(), 4096 * self.len()) }
     }
 }

@@ -13,10 +13,10 @@ use super::threads;
 use super::uring;
 use crate::error::{StoreError, io};
 
-/// Bytes of requests that are in memory at a time.
+/// Bytes of requests in memory at a time.
 const WINDOW: usize = 8 << 20;
 
-/// Reads a file by position.
+/// Reads many pieces of a file, past the page cache if possible.
 #[derive(Debug)]
 pub(crate) struct Reader {
     file: File,
@@ -47,7 +47,7 @@ impl Reader {
         })
     }
 
-    /// Whether reads are of whole sectors.
+    /// Whether the file is read in whole sectors.
     pub(crate) fn reads_sectors(&self) -> bool {
         self.sector == SECTOR
     }
@@ -60,11 +60,11 @@ impl Reader {
         "threads"
     }
 
-    /// Fills `out` with the bytes of reads, which ascend and do not overlap, one after the other; how many bytes
-    /// were read of the file.
+    /// Reads the given pieces, which must ascend and not overlap, and concatenates them in `out`. Returns the number of
+    /// bytes read from the file.
     pub(crate) fn read(&self, reads: &[Read], out: &mut [u8]) -> std::io::Result<u64> {
         let requests = merge(reads, self.sector);
-        // No more than a few reads take; a longer request takes a longer one, which is kept then.
+        // A small buffer if the requests are small. A request that is longer than a window grows it below.
         let all: usize = requests.iter().map(|r| r.len.next_multiple_of(SECTOR as usize)).sum();
         let mut buffer = pop(&self.buffers).unwrap_or_else(|| {
             Aligned::new(all.next_power_of_two().min(WINDOW + LONGEST as usize))
@@ -81,7 +81,7 @@ impl Reader {
                 next += 1;
             }
             if size > buffer.len() {
-                // One row that is longer than a window.
+                // A single row that is longer than a window.
                 buffer = Aligned::new(size);
             }
             self.make(&window, buffer.bytes_mut())?;
@@ -106,7 +106,7 @@ impl Reader {
         {
             let done = ring.read(&self.file, self.bytes, window, buffer);
             if done.is_ok() {
-                // After an error requests may be under way: that ring goes, after it has waited for them.
+                // After an error requests may still be in flight: that ring is dropped, which waits for them.
                 push(&self.rings, ring);
             }
             return done;
@@ -115,12 +115,12 @@ impl Reader {
     }
 }
 
-/// Opens a file past the page cache where that is possible; whether it is.
+/// Opens a file, past the page cache if possible. Returns whether it is.
 fn open_direct(path: &Path) -> Result<(File, bool), StoreError> {
     let file = open(path)?.0;
     #[cfg(target_os = "linux")]
     {
-        // Some file systems take the flag and refuse reads: the header page tells.
+        // Some file systems accept the flag but fail reads, so the header page is read as a test.
         let mut page = Aligned::new(SECTOR as usize);
         if set_flags(&file, libc::O_DIRECT)
             && std::os::unix::fs::FileExt::read_at(&file, page.bytes_mut(), 0)
@@ -133,13 +133,13 @@ fn open_direct(path: &Path) -> Result<(File, bool), StoreError> {
     Ok((file, false))
 }
 
-/// Replaces the flags that an open file was opened with; whether the file system takes them. Without `O_NONBLOCK`, with
-/// which the ring may report that bytes are not in memory yet.
+/// Replaces the status flags of an open file, and returns whether the file system accepts them. This also clears
+/// `O_NONBLOCK`, with which the ring could report that bytes are not in memory yet.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "a call of the system without a wrapper")]
 fn set_flags(file: &File, flags: libc::c_int) -> bool {
     use std::os::fd::AsRawFd;
-    // SAFETY: the descriptor is open; the call reads and writes no memory of the process.
+    // SAFETY: the descriptor is open, and the call accesses no memory of the process.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags) == 0 }
 }
 
@@ -155,7 +155,8 @@ fn push<T>(pool: &Mutex<Vec<T>>, value: T) {
 mod tests {
     use super::*;
 
-    /// By every engine, past the page cache and through it, up to the last byte, which ends no sector.
+    /// All engines read the right bytes, with and without the page cache, up to the end of a file that is not a multiple of
+    /// sectors.
     #[test]
     fn bytes_of_the_file() {
         let dir = tempfile::tempdir().unwrap();
@@ -203,7 +204,7 @@ mod tests {
         );
         #[cfg(target_os = "linux")]
         match uring::Ring::new() {
-            None => println!("the kernel refuses io_uring"),
+            None => println!("the kernel does not support io_uring"),
             Some(mut ring) => {
                 buffer.fill(0);
                 ring.read(&file, bytes.len() as u64, &window, &mut buffer).unwrap();

@@ -1,29 +1,29 @@
 //! Merges sorted reads into fewer, aligned requests.
 
-/// Reads past the page cache begin and end at multiples of this.
+/// Alignment of reads past the page cache.
 pub(crate) const SECTOR: u64 = 4096;
-/// A gap that is read rather than left: less than a request costs.
+/// Gaps up to this size are read too, since that is cheaper than another request.
 const GAP: u64 = 4096;
-/// The longest request.
+/// Maximal length of a request.
 pub(super) const LONGEST: u64 = 256 << 10;
-/// Some bytes of a file.
+/// A range of bytes in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) at: u64,
     pub(crate) len: usize,
 }
 
-/// One request: whole sectors, and which reads are in it.
+/// A request for whole sectors, and the reads that it contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(super) at: u64,
     pub(super) len: usize,
     pub(super) reads: std::ops::Range<usize>,
-    /// Where its bytes go in the buffer of its window.
+    /// Position of its bytes in the buffer of the window.
     pub(super) to: usize,
 }
 
-/// Sorted reads as requests of whole sectors, near ones together.
+/// Merges sorted reads into requests for whole sectors.
 pub(super) fn merge(reads: &[Read], sector: u64) -> Vec<Request> {
     let mut requests: Vec<Request> = vec![];
     for (i, read) in reads.iter().enumerate().filter(|(_, r)| r.len > 0) {

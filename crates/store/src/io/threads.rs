@@ -1,14 +1,14 @@
-//! Reads from a file by a pool of threads, one blocking request per thread.
+//! Reads requests by a pool of threads, each with one blocking read at a time.
 
 use std::fs::File;
 use std::sync::Mutex;
 
 use super::request::Request;
 
-/// Threads that wait at a time.
+/// Maximal number of threads.
 const THREADS: usize = 16;
 
-/// Makes requests, whose bytes go to their places in `buffer`. A request may end behind the file.
+/// Reads all requests into their positions in `buffer`. A request may extend beyond the end of the file.
 pub(super) fn read(
     file: &File,
     bytes: u64,
@@ -40,7 +40,7 @@ pub(super) fn read(
     })
 }
 
-/// Reads until the place is full or the file at its end.
+/// Reads until the buffer is full or the file ends.
 pub(super) fn whole(
     file: &File,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Reads from a file through `io_uring`, many requests at a time from one thread.
+//! Reads requests by `io_uring`: one thread submits many at a time.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -8,10 +8,10 @@ use io_uring::{IoUring, opcode, types};
 use super::request::Request;
 use super::threads::whole;
 
-/// Requests under way at a time.
+/// Maximal number of requests in flight.
 const DEPTH: u32 = 128;
 
-/// A pair of queues of the kernel.
+/// A submission and completion queue of the kernel.
 pub(super) struct Ring(IoUring);
 
 impl std::fmt::Debug for Ring {
@@ -21,7 +21,7 @@ impl std::fmt::Debug for Ring {
 }
 
 impl Ring {
-    /// `None` where the kernel has none, forbids them, or cannot read by them (before Linux 5.6).
+    /// Creates a ring; `None` if the kernel does not support it, forbids it, or cannot read by it (before Linux 5.6).
     pub(super) fn new() -> Option<Self> {
         let ring = IoUring::new(DEPTH).ok()?;
         let mut probe = io_uring::Probe::new();
@@ -49,14 +49,14 @@ impl Ring {
                 let mut queue = self.0.submission();
                 while failed.is_none() && next < window.len() && under_way < DEPTH as usize {
                     let request = &window[next];
-                    // SAFETY: in bounds of `buffer`, as was asserted.
+                    // SAFETY: in bounds of `buffer`, as asserted above.
                     let place = unsafe { start.add(request.to) };
                     let entry = opcode::Read::new(fd, place, request.len as u32)
                         .offset(request.at)
                         .build()
                         .user_data(next as u64);
-                    // SAFETY: the file and the buffer are borrowed until this function returns, which it does not
-                    // before every request that was submitted is complete; places of requests do not overlap.
+                    // SAFETY: the file and the buffer are borrowed until this function returns, and it returns only
+                    // after every submitted request is complete. The ranges of requests do not overlap.
                     if unsafe { queue.push(&entry) }.is_err() {
                         break;
                     }

@@ -1,4 +1,4 @@
-//! Holds the part of every node.
+//! The assignment of nodes to parts.
 
 use std::hash::Hasher;
 
@@ -13,7 +13,7 @@ use crate::error::StoreError;
 /// The part of every node, by node type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Node types alone.
+    /// A schema of the node types only.
     types: Schema,
     pub(super) part_of: Vec<Vec<u32>>,
     pub(super) parts: usize,
@@ -22,14 +22,14 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Parts that are known, of the nodes of a graph of one node type, `_N`.
+    /// A user-defined assignment for a graph of one node type, `_N`.
     ///
     /// # Errors
     /// A part out of range.
     pub fn new(part_of: Vec<u32>, parts: usize) -> Result<Self, StoreError> {
         Self::of_types([("_N", part_of)], parts)
     }
-    /// Parts that are known, of the nodes of each type.
+    /// A user-defined assignment, by node type.
     ///
     /// ```
     /// use burn_gnn_store::Assignment;
@@ -39,7 +39,7 @@ impl Assignment {
     /// ```
     ///
     /// # Errors
-    /// A part out of range; a type given twice.
+    /// A part out of range; a type that occurs twice.
     pub fn of_types<'a>(
         part_of: impl IntoIterator<Item = (&'a str, Vec<u32>)>,
         parts: usize,
@@ -68,7 +68,7 @@ impl Assignment {
     pub fn parts(&self) -> usize {
         self.parts
     }
-    /// Nodes of a type in each part.
+    /// Number of nodes of a type in each part.
     ///
     /// # Panics
     /// There is no such type.
@@ -78,12 +78,12 @@ impl Assignment {
         self.part_of(ntype).iter().for_each(|&p| sizes[p as usize] += 1);
         sizes
     }
-    /// Share of edges between parts, as the last pass met them: an edge from a node that got its part later counts
-    /// by the part of the pass before, in the first pass as cut.
+    /// Share of edges between parts as counted during the last pass. An edge counts by the part that its source had when
+    /// its destination was assigned: the part of the previous pass if the source came later, and as cut in the first pass.
     pub fn cut_seen(&self) -> f64 {
         if self.edges == 0 { 0.0 } else { self.cut as f64 / self.edges as f64 }
     }
-    /// Whether this is of the nodes of a graph.
+    /// Returns an error unless types and numbers of nodes match the graph.
     pub(super) fn check(&self, of: &RelationFiles<'_>) -> Result<(), StoreError> {
         let names = of.schema.ntypes();
         if self.types.ntypes() != names {
@@ -105,7 +105,7 @@ impl Assignment {
     /// Share of edges between parts.
     ///
     /// # Errors
-    /// Other node types or numbers of nodes than the files have; [`StoreError::Damaged`].
+    /// Node types or numbers of nodes that differ from the files; [`StoreError::Damaged`].
     ///
     /// # Cost
     /// One pass over the files.

@@ -9,22 +9,21 @@ use serde::{Deserialize, Serialize};
 use crate::error::{StoreError, format};
 use crate::sections::SectionFile;
 
-/// Kind of the file of a part's nodes, and its sections: types and counts as JSON, then ids of all types, type by
-/// type in the order of the types.
+/// Kind of the file with the nodes of a part, and its sections: types and counts as JSON, then ids of all types, in the
+/// order of the types.
 pub(super) const KIND: &str = "part";
 pub(super) const TYPES: &str = "types";
 pub(super) const INNER: &str = "inner";
 pub(super) const HALO: &str = "halo";
 pub(super) const OWNERS: &str = "owners";
-/// A section of the files of a part's relations: where the row of each inner node begins in the file of the whole
-/// graph.
+/// A section of the edge files of a part: the position of each inner node's row in the file of the whole graph.
 pub(super) const STARTS: &str = "starts";
-/// A fact of all files of a part: the fingerprint of the partitioning.
+/// A value in the header of all files of a part: the fingerprint of the partitioning.
 pub(super) const FINGERPRINT: &str = "fingerprint";
-/// No part, no row in the part.
+/// Marks a node without a part, or without a local id in a part.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What the file of a part's nodes says of types.
+/// The types and counts in the node file of a part.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Types {
@@ -32,7 +31,7 @@ pub(super) struct Types {
     pub(super) edges: Vec<EdgeType>,
 }
 
-/// Nodes of a type: of the whole graph, that the part owns, and that its edges come from beside these.
+/// Number of nodes of a type: in the whole graph, inner nodes of the part, and halo nodes of the part.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NodeCounts {
@@ -49,11 +48,19 @@ pub(super) fn edges_path(dir: &Path, part: usize, etype: usize) -> PathBuf {
     dir.join(format!("part-{part:05}.{etype}.csc"))
 }
 
-/// What the file of a part's nodes says of types.
+/// Reads the types and counts in the node file of a part.
 pub(super) fn types(file: &Arc<SectionFile>) -> Result<Types, StoreError> {
     let none = || format(&file.path, format!("expected a section `{TYPES}`, found none"));
     let section = file.section(TYPES).ok_or_else(none)?;
     section.check_range(0..section.bytes().len())?;
     serde_json::from_slice(section.bytes())
         .map_err(|e| format(&file.path, format!("`{TYPES}`: expected a description, found {e}")))
+}
+
+/// The number of the part, and the number of the edge type for an edge file, of a file with the name of a part's file.
+pub(super) fn part_file(name: &str) -> Option<(usize, Option<usize>)> {
+    let (part, end) = name.strip_prefix("part-")?.split_once('.')?;
+    let number = |text: &str| Some(text.parse::<u32>().ok()? as usize);
+    let relation = if end == "nodes" { None } else { Some(number(end.strip_suffix(".csc")?)?) };
+    Some((number(part)?, relation))
 }

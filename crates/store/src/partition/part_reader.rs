@@ -1,4 +1,4 @@
-//! Presents a part as a graph, by original ids or by local ids.
+//! Converts a part to a graph, by original ids or by local ids.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::csc::StoredCsc;
 use crate::error::StoreError;
 
 impl StoredPart {
-    /// The edges of a type into inner nodes by original ids: a relation between all nodes of the whole graph, of which
-    /// this part knows some rows. Draws, degrees and edge ids are those of the whole graph; edge ids are those of its
-    /// file, or positions in it.
+    /// The edges of a type into inner nodes by original ids: a relation between all nodes of the whole graph that only
+    /// has the rows of inner nodes. Random numbers, degrees and edge ids are those of the whole graph; edge ids are those
+    /// of its file, or positions in it. `num_edges` counts the edges of the part.
     ///
-    /// What the part does not know is an error: [`StoreError::OtherPart`] of a sampler that asks for the in-edges
-    /// of another node, of what reads all edges of the relation too. `num_edges` counts those of the part.
+    /// A sampler that needs the in-edges of any other node returns [`StoreError::OtherPart`], and so does a function that
+    /// reads all edges of the relation.
     ///
     /// # Errors
     /// As [`Relation::from_stored_csc`].
@@ -25,7 +25,7 @@ impl StoredPart {
     /// There is no such type.
     ///
     /// # Cost
-    /// `O(log inner nodes)` per destination; edges are read when they are drawn.
+    /// `O(log inner nodes)` per destination. Edges are read when they are sampled.
     #[track_caller]
     pub fn relation(&self, etype: impl EdgeKey) -> Result<Relation, StoreError> {
         let e = self.schema().etype(etype).or_panic();
@@ -35,13 +35,13 @@ impl StoredPart {
 
 #[cfg(feature = "sampling")]
 impl StoredPart {
-    /// Every [`relation`](Self::relation) as a graph with the types and all nodes of the whole graph.
+    /// A graph of every [`relation`](Self::relation), with the types and all nodes of the whole graph.
     ///
-    /// Samplers of one hop take it for inner nodes; [`owners`](Self::owners) says which rank continues from a halo node
-    /// (`NeighborSampler::only_hop`). The hops together are the batch of the whole graph.
+    /// Use it to sample one hop around inner nodes. [`owners`](Self::owners) returns the rank that continues from a halo
+    /// node (`NeighborSampler::only_hop`). The hops together are the batch of the whole graph.
     ///
-    /// Degrees of halo nodes are not known here: of a block on this graph `src_in_degrees` panics, `in_degrees` has
-    /// those of the whole graph.
+    /// Degrees of halo nodes are not available: for a block of this graph, `src_in_degrees` panics, and `in_degrees`
+    /// returns those of the whole graph.
     ///
     /// ```
     /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
@@ -70,9 +70,9 @@ impl StoredPart {
         Ok(burn_gnn_graph::Graph::assemble(self.schema().clone(), counts, relations))
     }
 
-    /// The part as a graph of its own: local ids, inner nodes first, halo nodes without in-edges, degrees and
-    /// totals of the part alone. With the original ids of its nodes for `NeighborSampler::with_original_ids`; edges
-    /// stay in the file and are numbered by position in the part.
+    /// The part as a graph by local ids, inner nodes first. Halo nodes have no in-edges, and degrees and totals are those
+    /// of the part. Also returns the original ids of its nodes for `NeighborSampler::with_original_ids`. Edges stay in
+    /// the file, and edge ids are positions in the part.
     ///
     /// # Errors
     /// As [`Relation::from_stored_csc`].
@@ -119,12 +119,12 @@ impl PartRelation {
     }
 }
 
-/// Original ids of both endpoints.
+/// Reads edges by original ids of both endpoints.
 #[derive(Debug)]
 struct ByOriginal(PartRelation);
 
 impl ByOriginal {
-    /// Original ids instead of local ones, which were compared with the number of nodes.
+    /// Replaces local ids, which are in range, by original ids.
     fn originals(&self, ids: &mut [u32]) {
         let original = &self.0.src().ids;
         ids.iter_mut().for_each(|u| *u = original[*u as usize]);
@@ -169,7 +169,7 @@ impl EdgeReader for ByOriginal {
     }
 }
 
-/// Local ids of both endpoints; halo nodes are destinations without edges.
+/// Reads edges by local ids of both endpoints. Halo nodes are destinations without edges.
 #[cfg(feature = "sampling")]
 #[derive(Debug)]
 struct ByLocal(PartRelation);

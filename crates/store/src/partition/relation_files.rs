@@ -1,4 +1,4 @@
-//! Lists the relations of a graph in files, of one type or of several.
+//! Access to the relations of a graph in files.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::error::StoreError;
 #[cfg(feature = "sampling")]
 use crate::graph::StoredGraph;
 
-/// A graph in files that can be cut into parts: a [`StoredCsc`] on one node type, then named `_N` with edges `_E`, or
-/// a [`StoredGraph`](crate::StoredGraph) of any types.
+/// A graph in files that can be partitioned: a [`StoredGraph`](crate::StoredGraph), or a [`StoredCsc`] on one node type,
+/// which is named `_N` with edges `_E`.
 pub trait GraphFiles {
-    /// Types, counts and files.
+    /// Returns types, counts and files.
     ///
     /// # Errors
-    /// A single relation between two node types.
+    /// A [`StoredCsc`] between two node types.
     #[doc(hidden)]
     fn relations(&self) -> Result<RelationFiles<'_>, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Streams the rows of ascending destinations out of a file.
+//! Streams rows of a CSC file in ascending order of destinations.
 
 use std::iter::Peekable;
 
@@ -8,22 +8,22 @@ use super::relation_files::RelationFiles;
 use crate::csc::StoredCsc;
 use crate::error::StoreError;
 
-/// Rows whose offsets are read at a time, and the most edges that all streams together hold. A row of more edges is
-/// held as a whole.
+/// Number of offsets per read, and the maximal number of edges that all streams together buffer. A longer row is buffered
+/// as a whole.
 const ROWS: usize = 1 << 12;
 pub(super) const EDGES: u64 = 1 << 20;
 
-/// The rows of ascending destinations of one relation, one after the other.
+/// A stream of rows of one relation, for ascending destinations.
 pub(super) struct RowStream<'a, N: Iterator<Item = u32>> {
     csc: &'a StoredCsc,
     nodes: Peekable<N>,
-    /// Most edges that are read at a time.
+    /// Maximal number of edges per read.
     most: u64,
-    /// Destinations whose offsets were read, and the next of them.
+    /// Destinations whose offsets are buffered, and the next of them.
     batch: Vec<u32>,
     rows: Vec<(u64, u32)>,
     next: usize,
-    /// Sources of the rows up to number `loaded`, and the position in the file of the first.
+    /// Buffered sources of the rows up to number `loaded`, and the position of the first in the file.
     sources: Vec<u32>,
     loaded: usize,
     start: u64,
@@ -35,7 +35,7 @@ impl<'a, N: Iterator<Item = u32>> RowStream<'a, N> {
         Self { csc, nodes, most, batch, rows, next: 0, sources, loaded: 0, start: 0 }
     }
 
-    /// Goes to the next row; `false` behind the last.
+    /// Advances to the next row. Returns `false` after the last one.
     pub(super) fn advance(&mut self) -> Result<bool, StoreError> {
         if self.next == self.batch.len() {
             self.batch.clear();
@@ -48,7 +48,7 @@ impl<'a, N: Iterator<Item = u32>> RowStream<'a, N> {
             }
         }
         if self.next == self.loaded {
-            // Rows that are consecutive in the file are one read.
+            // Consecutive rows of the file are one read.
             let (start, len) = self.rows[self.next];
             let (mut end, mut to) = (start + u64::from(len), self.next + 1);
             while to < self.rows.len() && self.rows[to].0 == end && end - start < self.most {
@@ -66,18 +66,18 @@ impl<'a, N: Iterator<Item = u32>> RowStream<'a, N> {
     fn node(&self) -> u32 {
         self.batch[self.next - 1]
     }
-    /// Position in the file of its first edge.
+    /// Position of the row's first edge in the file.
     fn first(&self) -> u64 {
         self.rows[self.next - 1].0
     }
-    /// Its sources.
+    /// Sources of the row.
     pub(super) fn row(&self) -> &[u32] {
         let (first, len) = self.rows[self.next - 1];
         &self.sources[(first - self.start) as usize..][..len as usize]
     }
 }
 
-/// Calls `f` with the rows of ascending nodes: the node, the position of its first edge, and its sources.
+/// Calls `f` with the row of each of `nodes`, which ascend: the node, the position of its first edge, and its sources.
 pub(super) fn rows_of(
     csc: &StoredCsc,
     nodes: impl Iterator<Item = u32>,
@@ -90,17 +90,17 @@ pub(super) fn rows_of(
     Ok(())
 }
 
-/// The in-edges of a node by relation: type and ids of the sources.
+/// The in-edges of a node: for each relation, the source type and the sources.
 pub(super) struct InEdges<'a, 'b, N: Iterator<Item = u32>>(&'b [(usize, RowStream<'a, N>)]);
 
 impl<N: Iterator<Item = u32>> InEdges<'_, '_, N> {
-    /// Node type and id of every source.
+    /// Node types and ids of all sources.
     pub(super) fn sources(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
         self.0.iter().flat_map(|(s, rows)| rows.row().iter().map(move |&u| (*s, u)))
     }
 }
 
-/// Calls `f` with every node of every type that edges lead to, by type and id, and its in-edges of all relations.
+/// Calls `f` with every node of every type that is a destination, by type and id, and its in-edges of all relations.
 pub(super) fn each_node(
     of: &RelationFiles<'_>,
     mut f: impl FnMut(usize, u32, &InEdges<'_, '_, std::ops::Range<u32>>) -> Result<(), StoreError>,

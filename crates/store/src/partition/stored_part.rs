@@ -1,4 +1,4 @@
-//! Opens one part of a partitioned graph, for one rank.
+//! One part of a partitioned graph in files, for one rank.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::csc::StoredCsc;
 use crate::error::{StoreError, format};
 use crate::sections::{Section, SectionFile};
 
-/// One part. Of each node type inner nodes come first, then halo nodes, each in ascending original id; only edges
-/// into inner nodes are there, in the order of the whole graph. So draws that are keyed by original ids are those of
-/// the whole graph.
+/// One part of a graph in files. Local ids of a node type count the inner nodes, then the halo nodes, both in ascending
+/// original id. The part has the in-edges of inner nodes, in the order of the whole graph. Random numbers are keyed by
+/// original ids, so sampling gives the same result as on the whole graph.
 ///
-/// A rank opens its own part with [`open`](Self::open), out of a folder that need not hold the others. A clone
-/// shares everything. Types are given by name, and as `..` where there is one.
+/// A rank opens its part with [`open`](Self::open); the folder need not contain other parts. Clones share all data. Types
+/// are given by name, or as `..` if there is only one.
 ///
 /// ```
 /// use burn_gnn_store::{Assignment, CscBuild, EdgeIter, StoredCsc, StoredPart};
@@ -39,7 +39,7 @@ pub struct StoredPart {
     pub(super) of: Arc<Content>,
 }
 
-/// What is read of a part, and its files.
+/// The content of a part, and its files.
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) path: PathBuf,
@@ -59,7 +59,7 @@ pub(super) struct PartNodes {
     pub(super) num_inner: usize,
     /// Part of each halo node.
     pub(super) owners: Vec<u32>,
-    /// Nodes of the whole graph.
+    /// Number of nodes in the whole graph.
     pub(super) total: usize,
 }
 
@@ -67,25 +67,27 @@ pub(super) struct PartNodes {
 #[derive(Debug)]
 pub(super) struct PartEdges {
     pub(super) csc: Arc<StoredCsc>,
-    /// Position of the row of each inner node in the file of the whole graph.
+    /// Position of each inner node's row in the file of the whole graph.
     starts: Section,
 }
 
 impl StoredPart {
-    /// Opens part number `part` of those in `dir`. No file of another part is looked at. Node lists and offsets are
-    /// read, 4 bytes per inner node, 16 per inner node and relation into it, and 8 per halo node; edges are read when
-    /// a sampler draws them.
+    /// Opens part number `part` in `dir`, without accessing files of other parts. Reads node lists and offsets: 4 bytes
+    /// per inner node, 16 per inner node and relation into it, and 8 per halo node. Edges are read when a sampler needs
+    /// them.
     ///
     /// # Errors
-    /// [`StoreError::Data`], [`StoreError::Truncated`], [`StoreError::Damaged`]; files that do not go together, or
-    /// are of another part.
+    /// [`StoreError::Data`], [`StoreError::Truncated`], [`StoreError::Damaged`]; files of another part or of different
+    /// partitionings.
     pub fn open(dir: impl AsRef<Path>, part: usize) -> Result<Self, StoreError> {
         let (dir, path) = (dir.as_ref(), nodes_path(dir.as_ref(), part));
         let file = SectionFile::open(&path, KIND)?;
         let number = |fact| file.header.number(&path, fact);
         let (found, parts, fingerprint) = (number("part")?, number("parts")?, number(FINGERPRINT)?);
         if found != part as u64 || found >= parts || parts > u64::from(u32::MAX) {
-            let why = format!("expected part {part}, found part {found} of {parts}");
+            let why = format!(
+                "expected part {part}, found part {found} of {parts}; copy the files of this part"
+            );
             return Err(format(&path, why));
         }
         let Types { nodes: counts, edges } = types(&file)?;
@@ -93,7 +95,10 @@ impl StoredPart {
         let names: Vec<String> = counts.into_iter().map(|t| t.name).collect();
         let schema = Schema::new(names.clone(), edges.clone())?;
         if schema.ntypes() != names || schema.etypes() != edges {
-            return Err(format(&path, "expected types in the order of their names"));
+            return Err(format(
+                &path,
+                "expected types in the order of their names, found another order; write the parts again",
+            ));
         }
         let open = |e: usize| {
             let ((s, d), csc) = (schema.endpoints(e), StoredCsc::open(edges_path(dir, part, e))?);
@@ -103,11 +108,13 @@ impl StoredPart {
             }
             let (of, expected) = (csc.num_nodes(), (nodes[s].ids.len(), nodes[d].num_inner));
             if of != expected {
-                let why = format!("expected edges between {expected:?} nodes, found {of:?}");
+                let why = format!(
+                    "expected edges between {expected:?} nodes, found {of:?}; write the parts again"
+                );
                 return Err(format(csc.path(), why));
             }
             let starts = csc.required(STARTS, 8 * of.1 as u64)?;
-            // Edge ids are asked for where an error has no way out.
+            // Edge ids are needed in functions that cannot return an error, so the section is verified now.
             starts.check_range(0..starts.bytes().len())?;
             csc.check_offsets()?;
             Ok(PartEdges { csc, starts })
@@ -117,12 +124,11 @@ impl StoredPart {
         Ok(Self { of: Arc::new(Content { path, schema, nodes, edges, part, parts, fingerprint }) })
     }
 
-    /// A hash of the assignment and of the graph's sizes: the same for all parts of one partitioning, another for
-    /// those of others.
+    /// A hash of the assignment and of the graph's sizes, which identifies a partitioning.
     pub fn fingerprint(&self) -> u64 {
         self.of.fingerprint
     }
-    /// Number of this part, and of all.
+    /// Number of this part, and number of parts.
     pub fn number(&self) -> (usize, usize) {
         (self.of.part as usize, self.of.parts as usize)
     }
@@ -130,11 +136,11 @@ impl StoredPart {
     pub fn schema(&self) -> &Arc<Schema> {
         &self.of.schema
     }
-    /// File of the part's nodes.
+    /// Path of the node file.
     pub fn path(&self) -> &Path {
         &self.of.path
     }
-    /// Nodes of a type of the whole graph.
+    /// Number of nodes of a type in the whole graph.
     ///
     /// # Panics
     /// There is no such type.
@@ -142,8 +148,7 @@ impl StoredPart {
     pub fn total_nodes(&self, ntype: impl NodeKey) -> usize {
         self.nodes_of(ntype).total
     }
-    /// Edges of a type into inner nodes, by local ids: sources are places among inner and then halo nodes of their
-    /// type. Edge ids, weights and times are there where the graph has them.
+    /// The edges of a type into inner nodes, by local ids. Edge ids, weights and times are included if the graph has them.
     ///
     /// # Panics
     /// There is no such type.
@@ -167,7 +172,7 @@ impl StoredPart {
     pub fn halo(&self, ntype: impl NodeKey) -> &[u32] {
         self.nodes_of(ntype).halo()
     }
-    /// The part of each halo node of a type, whose rank has its in-edges and its features.
+    /// The part that owns each halo node of a type. Its rank has the in-edges and features of the node.
     ///
     /// # Panics
     /// There is no such type.
@@ -175,7 +180,7 @@ impl StoredPart {
     pub fn owners(&self, ntype: impl NodeKey) -> &[u32] {
         &self.nodes_of(ntype).owners
     }
-    /// Original ids of all local nodes of a type, inner ones first.
+    /// Original ids of all local nodes of a type, inner nodes first.
     ///
     /// # Panics
     /// There is no such type.
@@ -183,8 +188,8 @@ impl StoredPart {
     pub fn nodes(&self, ntype: impl NodeKey) -> &[u32] {
         &self.nodes_of(ntype).ids
     }
-    /// First position and number of edges of the row of inner node number `local` in the file of an edge type of the
-    /// whole graph.
+    /// The row of inner node number `local` in the file of the whole graph for an edge type: its first position and its
+    /// number of edges.
     ///
     /// # Errors
     /// [`StoreError::Damaged`].
@@ -216,7 +221,7 @@ impl StoredPart {
     }
 }
 
-/// The nodes of every type, of part `part` of `parts`.
+/// Reads the nodes of all types of part `part` of `parts`.
 fn read_nodes(
     file: &Arc<SectionFile>,
     counts: &[NodeCounts],
@@ -224,7 +229,10 @@ fn read_nodes(
 ) -> Result<Vec<PartNodes>, StoreError> {
     let (path, most) = (&file.path, Relation::LIMIT);
     if let Some(t) = counts.iter().find(|t| t.total.max(t.inner).max(t.halo) > most) {
-        let why = format!("`{}`: expected at most {most} nodes, found more", t.name);
+        let why = format!(
+            "`{}`: expected at most {most} nodes, found more; write the parts again",
+            t.name
+        );
         return Err(format(path, why));
     }
     let list = |name: &str, len: u64| -> Result<Vec<u32>, StoreError> {
@@ -237,7 +245,9 @@ fn read_nodes(
     let (inner, halo, owners) =
         (list(INNER, inner)?, list(HALO, borrowed)?, list(OWNERS, borrowed)?);
     if let Some(p) = owners.iter().find(|&&p| u64::from(p) >= parts || p as usize == part) {
-        let why = format!("`{OWNERS}`: expected other parts in 0..{parts}, found {p}");
+        let why = format!(
+            "`{OWNERS}`: expected other parts in 0..{parts}, found {p}; write the parts again"
+        );
         return Err(format(path, why));
     }
     let (mut inner, mut halo, mut owners) = (&inner[..], &halo[..], &owners[..]);
@@ -247,8 +257,10 @@ fn read_nodes(
         for ids in [own, more] {
             let ascend = ids.is_sorted_by(|a, b| a < b);
             if !ascend || ids.last().is_some_and(|&v| u64::from(v) >= t.total) {
-                let why =
-                    format!("`{}`: expected ascending ids in 0..{}, found others", t.name, t.total);
+                let why = format!(
+                    "`{}`: expected ascending ids in 0..{}, found others; write the parts again",
+                    t.name, t.total
+                );
                 return Err(format(path, why));
             }
         }
@@ -258,7 +270,10 @@ fn read_nodes(
             rest.peek() == Some(&u)
         });
         if let Some(u) = shared {
-            let why = format!("`{}`, node {u}: expected inner or halo, found both", t.name);
+            let why = format!(
+                "`{}`, node {u}: expected inner or halo, found both; write the parts again",
+                t.name
+            );
             return Err(format(path, why));
         }
         nodes.push(PartNodes {
@@ -271,7 +286,7 @@ fn read_nodes(
     Ok(nodes)
 }
 
-/// The first `n` of a list, which has as many, and what is left.
+/// Removes and returns the first `n` entries of a list, which has at least as many.
 fn take<'a>(list: &mut &'a [u32], n: u64) -> &'a [u32] {
     let (first, rest) = list.split_at(n as usize);
     *list = rest;
@@ -293,13 +308,13 @@ impl PartEdges {
         Ok(self.starts.numbers::<u64>()[local as usize])
     }
 
-    /// Ids in the whole graph of the edges at positions in this part: those of its file, where it has none
-    /// positions there.
+    /// Ids in the whole graph of the edges at positions in this part: stored ids, or positions in the file of the whole
+    /// graph.
     pub(super) fn edge_ids(&self, positions: &[u64], out: &mut [u64]) -> Result<(), StoreError> {
         if self.csc.has_edge_ids() {
             return Ok(self.csc.edge_ids(positions, out)?);
         }
-        // Positions of a row come one after the other.
+        // Positions of the same row are consecutive.
         let (mut row, mut start) = (0..0, 0);
         for (&p, id) in positions.iter().zip(out) {
             if !row.contains(&p) {
@@ -320,7 +335,7 @@ impl PartEdges {
 }
 
 impl Content {
-    /// Local id of an inner node of a type, by its original id.
+    /// Local id of an inner node of a type, by original id.
     pub(super) fn local(&self, t: usize, v: u32) -> Result<u32, StoreError> {
         let nodes = &self.nodes[t];
         nodes.inner().binary_search(&v).map(|at| at as u32).map_err(|_| StoreError::OtherPart {

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::files::{KIND, NONE, edges_path, nodes_path, types};
+use super::files::{KIND, NONE, nodes_path, part_file, types};
 use super::stored_part::StoredPart;
 use crate::error::{StoreError, format};
 use crate::sections::SectionFile;
 
-/// Parts of a graph in a folder: of each its inner nodes with all of their in-edges, and the halo nodes where those
-/// come from.
+/// The parts of a graph in a folder. A part has its inner nodes with all their in-edges, and the halo nodes that are
+/// sources of these edges.
 #[derive(Clone, Debug)]
 pub struct StoredParts {
     pub(super) dir: PathBuf,
@@ -17,10 +17,10 @@ pub struct StoredParts {
 }
 
 impl StoredParts {
-    /// Parts that were written to `dir`.
+    /// Opens the parts in `dir`.
     ///
     /// # Errors
-    /// There is none; as [`part`](Self::part).
+    /// `dir` has no part 0; as [`part`](Self::part).
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         let dir = dir.as_ref();
         let path = nodes_path(dir, 0);
@@ -35,17 +35,24 @@ impl StoredParts {
     pub fn parts(&self) -> usize {
         self.parts
     }
-    /// Bytes of all files.
+    /// Bytes of all files of the parts in the folder.
+    ///
+    /// # Cost
+    /// One listing of the folder, for any number of parts in the headers.
     pub fn bytes(&self) -> u64 {
-        let len = |path: PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
-        let of_part = |p: usize| {
-            let edges = (0..self.relations).map(|e| len(edges_path(&self.dir, p, e)));
-            len(nodes_path(&self.dir, p)) + edges.sum::<u64>()
+        let is_of_parts = |name: &str| {
+            part_file(name).is_some_and(|(part, relation)| {
+                part < self.parts && relation.is_none_or(|e| e < self.relations)
+            })
         };
-        (0..self.parts).map(of_part).sum()
+        let entries = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        entries
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_of_parts))
+            .map(|entry| std::fs::metadata(entry.path()).map_or(0, |m| m.len()))
+            .sum()
     }
 
-    /// Opens one part; [`StoredPart::open`] does without the files of part 0.
+    /// Opens one part. [`StoredPart::open`] does not need the files of part 0.
     ///
     /// # Errors
     /// As [`StoredPart::open`].

@@ -1,4 +1,4 @@
-//! Assigns nodes to parts one by one, reading each row of the files once per pass.
+//! Streaming partitioner: assigns nodes to parts one by one, reading each row of the files once per pass.
 
 use burn_gnn_structure::internal::setting;
 use burn_gnn_structure::{EdgeReader, Schema};
@@ -9,37 +9,38 @@ use super::relation_files::{GraphFiles, RelationFiles};
 use super::row_stream::{EDGES, each_node};
 use crate::error::StoreError;
 
-/// What a part may hold of the mean.
+/// Maximal size of a part relative to the mean.
 const SLACK: f64 = 1.05;
-/// Share of the edges of a random cut below which ranges of ids are a start.
-const LOCAL: f64 = 0.8;
+/// Ranges of ids are the initial assignment if they cut less than this share of the edges that a random one cuts.
+const LOCALITY: f64 = 0.8;
 
-/// What a part is chosen by, of a node with `n_p` neighbours in part `p`, which has `|p|` nodes of its type.
+/// Score of part `p` for a node with `n_p` neighbours in it, where `p` has `|p|` nodes of the node's type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamMethod {
-    /// `n_p (1 - |p| / C)`, `C` being what a part may hold (LDG: Stanton and Kliot, KDD 2012).
+    /// `n_p (1 - |p| / C)`, where `C` is the maximal size of a part (LDG: Stanton and Kliot, KDD 2012).
     #[default]
     Ldg,
     /// `n_p - α γ |p|^½` with `γ = 3/2` (Fennel: Tsourakakis et al., WSDM 2014).
     Fennel,
 }
 
-/// Cuts the nodes of a graph into parts by streaming over their in-edges, in memory proportional to nodes: 4 bytes
-/// each, whatever the number of edges.
+/// Partitions a graph by streaming over the in-edges of its nodes. Memory is 4 bytes per node, independent of the number
+/// of edges.
 ///
-/// Nodes come type by type, in the order of their ids, and of their in-neighbours of all types those count that have
-/// a part already; under [`with_passes`](Self::with_passes) later passes see the parts of the pass before
-/// (restreaming: Nishimura and Ugander, KDD 2013). Where equal ranges of ids cut less than 0.8 of the edges that a
-/// random cut would, as ids of crawls do, the first pass starts from these ranges, and they are the parts where no
-/// pass cuts less. Nodes of a type that no relation leads to follow the part where most of their edges end, as a
-/// majority vote in 8 bytes per node finds it (Boyer and Moore, 1981: exact where more than half of the edges do).
-/// A part has at most 1.05 times the mean of the nodes of each type, or the mean rounded up. No part is empty where
-/// there are at least as many nodes as parts: once as many parts are empty as nodes are left in a pass, each of these
-/// goes to one of them. Every choice is a function of the files: the same parts on every machine.
+/// * Nodes are assigned type by type in the order of their ids. The score of a part counts the in-neighbours of all types
+///   that are already assigned to it. With [`with_passes`](Self::with_passes), later passes use the parts of the previous
+///   pass (restreaming: Nishimura and Ugander, KDD 2013).
+/// * If equal ranges of ids cut less than 0.8 of the edges that a random assignment cuts (as for ids of web crawls), the
+///   first pass starts from these ranges. They are also the result if no pass cuts fewer edges.
+/// * A node of a type without in-edges is assigned to the part of most of its destinations, which a majority vote finds
+///   in 8 bytes per node (Boyer and Moore, 1981: exact if more than half of the edges agree).
+/// * A part has at most 1.05 times the mean number of nodes of each type, or the mean rounded up.
+/// * No part is empty if there are at least as many nodes as parts: once the number of empty parts equals the number of
+///   remaining nodes in a pass, each remaining node is assigned to an empty part.
+/// * Every choice is a function of the files, so all machines compute the same parts.
 ///
-/// METIS, which `burn-gnn-dist` offers, holds the graph several times over: at this size it would need a coarsening
-/// before it.
+/// METIS, which `burn-gnn-dist` offers, needs several times the memory of the graph.
 ///
 /// ```
 /// use burn_gnn_store::{CscBuild, EdgeIter, StoredCsc, StreamCut};
@@ -62,36 +63,36 @@ pub struct StreamCut {
 }
 
 impl StreamCut {
-    /// LDG in one pass.
+    /// LDG with one pass.
     pub fn new(parts: usize) -> Self {
         Self { parts, method: StreamMethod::Ldg, passes: 1 }
     }
-    /// How parts are chosen.
+    /// Sets the score.
     #[must_use]
     pub fn with_method(mut self, method: StreamMethod) -> Self {
         self.method = method;
         self
     }
-    /// Passes over the files, at least one.
+    /// Sets the number of passes over the files, at least one.
     #[must_use]
     pub fn with_passes(mut self, passes: usize) -> Self {
         self.passes = passes.max(1);
         self
     }
-    /// Bytes of memory for so many nodes of all types; 8 more for each node of a type that no relation leads to, and for
+    /// Memory in bytes for this number of nodes of all types. Add 8 bytes for each node of a type without in-edges, and for
     /// each part and further type.
     pub fn memory(&self, nodes: u64) -> u64 {
         4 * nodes + 25 * self.parts as u64 + 12 * EDGES
     }
 
-    /// A part for every node.
+    /// Assigns every node to a part.
     ///
     /// # Errors
-    /// No part; a single relation between two node types; [`StoreError::Damaged`].
+    /// The number of parts is 0; a [`StoredCsc`](crate::StoredCsc) between two node types; [`StoreError::Damaged`].
     ///
     /// # Cost
-    /// `O(passes · (edges + nodes · parts))`, on one thread; the files are read from their beginnings to their ends,
-    /// those of one destination type side by side, and once or twice more to look at ranges.
+    /// `O(passes · (edges + nodes · parts))` on one thread. Each pass reads all files sequentially, those of one
+    /// destination type interleaved. One or two more passes evaluate ranges of ids.
     pub fn assign(&self, graph: &(impl GraphFiles + ?Sized)) -> Result<Assignment, StoreError> {
         let of = graph.relations()?;
         if self.parts == 0 || self.parts >= NONE as usize {
@@ -106,14 +107,16 @@ impl StreamCut {
                 (0..).zip(list).for_each(|(v, p)| *p = range(t, v));
             }
         };
-        let mut between = 0u64;
+        let mut cut_by_ranges = 0u64;
         each_node(&of, |t, v, edges| {
-            between += edges.sources().filter(|&(s, u)| range(s, u) != range(t, v)).count() as u64;
+            cut_by_ranges +=
+                edges.sources().filter(|&(s, u)| range(s, u) != range(t, v)).count() as u64;
             Ok(())
         })?;
         let edges = of.num_edges();
-        // Ranges of a type leave no part empty where it has a node for each.
-        let local = (between as f64) < LOCAL * (1.0 - 1.0 / self.parts as f64) * edges as f64
+        // Ranges leave no part empty if some type has at least as many nodes as there are parts.
+        let local = (cut_by_ranges as f64)
+            < LOCALITY * (1.0 - 1.0 / self.parts as f64) * edges as f64
             && of.counts.iter().any(|&n| n >= self.parts);
         let mut part_of: Vec<Vec<u32>> = of.counts.iter().map(|&n| vec![NONE; n]).collect();
         if local {
@@ -125,9 +128,9 @@ impl StreamCut {
         for _ in 0..self.passes {
             self.pass(&of, &mut found)?;
         }
-        if local && found.count_cut(&of)? >= between {
+        if local && found.count_cut(&of)? >= cut_by_ranges {
             by_range(&mut found.part_of);
-            found.cut = between;
+            found.cut = cut_by_ranges;
         }
         Ok(found)
     }
@@ -136,11 +139,11 @@ impl StreamCut {
     fn pass(&self, of: &RelationFiles<'_>, found: &mut Assignment) -> Result<(), StoreError> {
         let types = 0..of.counts.len();
         let mut fills: Vec<Fill> = types.clone().map(|t| Fill::new(self, of, t)).collect();
-        // The part that has most votes so far, and by how many, of nodes that no relation leads to.
+        // For nodes of types without in-edges: the part with the majority of votes so far, and its lead.
         let no_edges_into = |t: usize| of.schema.etypes_into(t).next().is_none();
         let mut votes: Vec<Vec<(u32, u32)>> =
             types.map(|t| vec![(0, 0); if no_edges_into(t) { of.counts[t] } else { 0 }]).collect();
-        let (mut counts, mut met) = (vec![0u32; self.parts], vec![]);
+        let (mut counts, mut counted) = (vec![0u32; self.parts], vec![]);
         let mut unfilled = Unfilled::new(self.parts, of);
         let Assignment { part_of, cut, .. } = found;
         *cut = 0;
@@ -149,7 +152,7 @@ impl StreamCut {
                 let p = part_of[s][u as usize];
                 if p != NONE {
                     if counts[p as usize] == 0 {
-                        met.push(p);
+                        counted.push(p);
                     }
                     counts[p as usize] += 1;
                 }
@@ -165,7 +168,7 @@ impl StreamCut {
                     None => {}
                 }
             }
-            met.drain(..).for_each(|p: u32| counts[p as usize] = 0);
+            counted.drain(..).for_each(|p: u32| counts[p as usize] = 0);
             Ok(())
         })?;
         for (t, votes) in votes.iter().enumerate() {
@@ -179,7 +182,7 @@ impl StreamCut {
     }
 }
 
-/// The parts that no node has in a pass, and the nodes without a part.
+/// Counts the empty parts and the remaining nodes of a pass.
 struct Unfilled {
     is_empty: Vec<bool>,
     parts: u64,
@@ -191,7 +194,7 @@ impl Unfilled {
         let nodes = of.counts.iter().map(|&n| n as u64).sum();
         Self { is_empty: vec![true; parts], parts: parts as u64, nodes }
     }
-    /// Whether a part may have the next node.
+    /// Whether the next node may be assigned to a part.
     fn allows(&self, part: usize) -> bool {
         self.parts != self.nodes || self.is_empty[part]
     }
@@ -201,7 +204,7 @@ impl Unfilled {
     }
 }
 
-/// How many nodes of a type each part has, in a pass.
+/// Number of nodes of a type in each part, during a pass.
 struct Fill {
     method: StreamMethod,
     sizes: Vec<u64>,
@@ -224,7 +227,7 @@ impl Fill {
             price: 0.75 * edges as f64 / n.max(1) as f64,
         }
     }
-    /// The best part for a node of `counts` neighbours in each, of parts that have room; it has one node more then.
+    /// Assigns a node with `counts` neighbours in each part to the best part with room.
     fn choose(&mut self, counts: &[u32], unfilled: &mut Unfilled) -> u32 {
         let mut best = (f64::NEG_INFINITY, f64::NEG_INFINITY, 0);
         for (p, (&count, &size)) in counts.iter().zip(&self.sizes).enumerate() {
@@ -236,7 +239,7 @@ impl Fill {
                 StreamMethod::Ldg => count * (1.0 - fill / SLACK).max(0.0),
                 StreamMethod::Fennel => count - self.price * fill.sqrt(),
             };
-            // The first of equals.
+            // Ties go to the first part.
             if score > best.0 || score == best.0 && -fill > best.1 {
                 best = (score, -fill, p);
             }

@@ -1,4 +1,4 @@
-//! Compares parts with the graph that they were cut from.
+//! Verifies parts against the whole graph.
 
 use burn_gnn_structure::{EdgeReader, Schema};
 
@@ -11,15 +11,16 @@ use crate::csc::StoredCsc;
 use crate::error::{StoreError, format};
 
 impl StoredParts {
-    /// Compares the parts with the graph that they were cut from: every node is inner in one part, with all of its
-    /// in-edges in their order, their ids, weights and times; halo nodes are where these come from, and no others,
-    /// with the parts that they are inner in. Compares all checksums as well.
+    /// Verifies the parts against the whole graph, and all checksums:
+    ///
+    /// * Every node is inner in exactly one part, which has all its in-edges in order, with their ids, weights and times.
+    /// * The halo nodes of a part are exactly the sources of its edges that are not inner, with the right owners.
     ///
     /// # Errors
-    /// [`StoreError::Data`] that says what is wrong where; [`StoreError::Damaged`].
+    /// [`StoreError::Data`] with the file and the first difference; [`StoreError::Damaged`].
     ///
     /// # Cost
-    /// A pass over the graph and over the parts; memory for one part's nodes and 4 bytes per node.
+    /// One pass over the graph and over the parts. Memory: the nodes of one part, and 4 bytes per node of the graph.
     pub fn verify(&self, graph: &(impl GraphFiles + ?Sized)) -> Result<(), StoreError> {
         let whole = graph.relations()?;
         let part_of = self.owners(&whole)?;
@@ -36,7 +37,7 @@ impl StoredParts {
         Ok(())
     }
 
-    /// The part that every node is inner in, by type.
+    /// The owner part of every node, by type.
     fn owners(&self, whole: &RelationFiles<'_>) -> Result<Vec<Vec<u32>>, StoreError> {
         let names = whole.schema.ntypes();
         let mut part_of: Vec<Vec<u32>> = whole.counts.iter().map(|&n| vec![NONE; n]).collect();
@@ -51,7 +52,7 @@ impl StoredParts {
             let (parts, first) = (part.number().1, part.fingerprint());
             if parts != self.parts() || *fingerprint.get_or_insert(first) != first {
                 return Err(wrong(format!(
-                    "expected one of {} parts of one partitioning, found one of {parts} parts, or of another",
+                    "expected one of {} parts of one partitioning, found one of {parts} parts, or of another partitioning; write the parts again",
                     self.parts()
                 )));
             }
@@ -91,10 +92,10 @@ fn described(schema: &Schema) -> String {
     format!("node types {} with edges {}", schema.ntypes().join(", "), edges.join(", "))
 }
 
-/// Ids, weights and times of the edges at some positions; empty where edges have none. Weights as bits.
-type More = (Vec<u64>, Vec<u32>, Vec<i64>);
+/// Ids, weights (as bits) and times of edges; empty if edges have none.
+type EdgeColumns = (Vec<u64>, Vec<u32>, Vec<i64>);
 
-fn more(csc: &StoredCsc, row: std::ops::Range<u64>) -> Result<More, StoreError> {
+fn edge_columns(csc: &StoredCsc, row: std::ops::Range<u64>) -> Result<EdgeColumns, StoreError> {
     let (mut ids, mut weights, mut times) = (vec![], vec![], vec![]);
     csc.edge_ids_of(row.clone(), &mut ids)?;
     csc.weights_of(row.clone(), &mut weights)?;
@@ -102,7 +103,7 @@ fn more(csc: &StoredCsc, row: std::ops::Range<u64>) -> Result<More, StoreError> 
     Ok((ids, weights.into_iter().map(f32::to_bits).collect(), times))
 }
 
-/// Compares one part; its edges.
+/// Verifies one part, and returns its number of edges.
 fn verify_part(
     part: &StoredPart,
     whole: &RelationFiles<'_>,
@@ -138,7 +139,7 @@ fn verify_part(
     Ok(edges)
 }
 
-/// Compares the edges of one type, and marks the halo nodes that they come from; their number.
+/// Verifies the edges of one type, marks the halo nodes that are sources, and returns the number of edges.
 fn verify_relation(
     part: &StoredPart,
     e: usize,
@@ -165,7 +166,9 @@ fn verify_relation(
         let range = from..from + row.len() as u64;
         let same = part.whole_row(e, local)? == (start, len)
             && row.iter().map(|&u| sources.get(u as usize)).eq(row_of.iter().map(Some))
-            && (plain || more(csc, range)? == more(whole, start..start + u64::from(len))?);
+            && (plain
+                || edge_columns(csc, range)?
+                    == edge_columns(whole, start..start + u64::from(len))?);
         if !same {
             return Err(wrong(format!(
                 "node {v}: expected the in-edges of the graph, found others"

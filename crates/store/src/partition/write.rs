@@ -1,4 +1,4 @@
-//! Writes the files of all parts.
+//! Writes the files of parts.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,7 +9,7 @@ use burn_gnn_structure::EdgeReader;
 use super::assignment::Assignment;
 use super::files::{
     FINGERPRINT, HALO, INNER, KIND, NONE, NodeCounts, OWNERS, STARTS, TYPES, Types, edges_path,
-    nodes_path,
+    nodes_path, part_file,
 };
 use super::relation_files::{GraphFiles, RelationFiles};
 use super::row_stream::rows_of;
@@ -19,17 +19,11 @@ use crate::error::{StoreError, format, io};
 use crate::section_writer::{SectionWriter, replace};
 use crate::sections::Header;
 
-/// Removes parts of another cut, which would be taken for parts of this one.
+/// Removes the parts of an earlier partitioning, which could be mistaken for new ones.
 fn remove_parts(dir: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
-        let (entry, is_number) = (entry?, |text: &str| text.parse::<u32>().is_ok());
-        let is_part = |name: &str| {
-            let of = name.strip_prefix("part-").and_then(|rest| rest.split_once('.'));
-            of.is_some_and(|(part, of)| {
-                is_number(part) && (of == "nodes" || of.strip_suffix(".csc").is_some_and(is_number))
-            })
-        };
-        if entry.file_name().to_str().is_some_and(is_part) {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(|name| part_file(name).is_some()) {
             std::fs::remove_file(entry.path())?;
         }
     }
@@ -37,16 +31,16 @@ fn remove_parts(dir: &Path) -> std::io::Result<()> {
 }
 
 impl Assignment {
-    /// Writes every part: the nodes of part 7 as `part-00007.nodes` and the edges of type number 0 as
-    /// `part-00007.0.csc`; a rank needs the files of its own part. Edges keep the ids, weights and times that the
-    /// graph's files have. Parts that are in the folder are removed first.
+    /// Writes all parts: for part 7, the nodes as `part-00007.nodes` and the edges of type number 0 as
+    /// `part-00007.0.csc`. A rank only needs the files of its part. Edges keep the ids, weights and times of the graph's
+    /// files. Existing parts in the folder are removed first.
     ///
     /// # Errors
-    /// Other node types or numbers of nodes than the files have; [`StoreError::Data`], [`StoreError::Damaged`].
+    /// Node types or numbers of nodes that differ from the files; [`StoreError::Data`], [`StoreError::Damaged`].
     ///
     /// # Cost
-    /// Two passes over the files, part by part, and several over the parts of all nodes for each part; 8 bytes of memory
-    /// per node and 4 per halo node of a part.
+    /// Two passes over the files in total, and several passes over the assignment for each part. Memory: 8 bytes per node,
+    /// and 4 per halo node of a part.
     pub fn write(
         &self,
         graph: &(impl GraphFiles + ?Sized),
@@ -68,7 +62,7 @@ impl Assignment {
         Ok(StoredParts { dir: dir.into(), parts: self.parts, relations: of.files.len() })
     }
 
-    /// Nodes of a type that a part owns.
+    /// The nodes of a type that a part owns.
     fn inner(&self, part: usize, t: usize) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(&self.part_of[t]).filter(move |&(_, &p)| p as usize == part).map(|(v, _)| v)
     }
@@ -101,7 +95,7 @@ impl PartWriter<'_> {
             let local = &mut self.local[s];
             rows_of(csc, cut.inner(part, d), &mut |_, _, row| {
                 sum += row.len() as u64;
-                // Any number: halo nodes are numbered when all of them are known.
+                // Marks the node; halo nodes are numbered after all of them are known.
                 row.iter().for_each(|&u| local[u as usize] = local[u as usize].min(NONE - 1));
                 Ok(())
             })?;
@@ -205,7 +199,7 @@ impl PartWriter<'_> {
     }
 }
 
-/// What edges have besides sources, of one row.
+/// Buffers for the ids, weights and times of a row.
 #[derive(Debug, Default)]
 struct Columns {
     ids: Vec<u64>,
@@ -214,7 +208,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Appends those of a row to the sections behind the starts of rows.
+    /// Appends the ids, weights and times of a row to the sections after `STARTS`.
     fn copy(
         &mut self,
         csc: &StoredCsc,
@@ -243,7 +237,7 @@ mod tests {
     use super::*;
     use crate::build::{CscBuild, EdgeIter};
 
-    /// Parts of two cuts under one fingerprint: what `verify` finds of nodes and edges itself.
+    /// `verify` detects parts of two assignments even if their fingerprints are equal.
     #[test]
     fn verify_does_not_rely_on_fingerprints() {
         let dir = tempfile::tempdir().unwrap();
@@ -274,5 +268,23 @@ mod tests {
                 other => panic!("{second:?}: {other:?}"),
             }
         }
+    }
+
+    /// The header of a part can declare any number of parts, so `bytes` lists the folder.
+    #[test]
+    fn bytes_counts_the_files_in_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, parts) = (dir.path().join("csc"), dir.path().join("parts"));
+        CscBuild::new(&file, 2, 2).run(EdgeIter::new([(0, 1)])).unwrap();
+        let csc = StoredCsc::open(&file).unwrap();
+        create_dirs(&parts).unwrap();
+        let (of, cut) = (csc.relations().unwrap(), Assignment::new(vec![0; 2], 1 << 31).unwrap());
+        let local = vec![vec![NONE; 2]];
+        PartWriter { cut: &cut, of: &of, dir: &parts, fingerprint: 7, local }.write(0).unwrap();
+        std::fs::write(parts.join("notes.txt"), [0; 9]).unwrap();
+        let stored = StoredParts::open(&parts).unwrap();
+        let len = |name: &str| std::fs::metadata(parts.join(name)).unwrap().len();
+        assert_eq!(stored.parts(), 1 << 31);
+        assert_eq!(stored.bytes(), len("part-00000.nodes") + len("part-00000.0.csc"));
     }
 }

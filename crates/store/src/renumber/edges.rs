@@ -1,4 +1,4 @@
-//! Gives a stream of edges new ids.
+//! Converts a stream of edges to new ids.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use super::renumbering::Renumbering;
 use crate::build::{EdgeChunk, EdgeStream};
 use crate::error::StoreError;
 
-/// Edges of a stream in new ids, for a build: their order, weights and times stay.
+/// A stream of edges in new ids, for a build. The order, weights and times of edges do not change.
 #[derive(Debug)]
 pub struct RenumberedEdges<S> {
     edges: S,
     of: [Option<Arc<Renumbering>>; 2],
-    /// Edges that were read.
+    /// Number of edges read so far.
     read: u64,
 }
 
 impl<S: EdgeStream> RenumberedEdges<S> {
-    /// Of edges in original ids; `src` and `dst` have the new ids of the endpoints, `None` for a node type that
-    /// keeps its ids.
+    /// Converts edges in original ids. `src` and `dst` are the renumberings of the endpoints, or `None` for a node type
+    /// that keeps its ids.
     pub fn new(
         edges: S,
         src: impl Into<Option<Arc<Renumbering>>>,

@@ -1,4 +1,4 @@
-//! Reads relations of files in new ids by original ids.
+//! Reads renumbered relations by original ids.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use crate::csc::StoredCsc;
 use crate::error::StoreError;
 use crate::graph::StoredGraph;
 
-/// Sources that are prefetched ahead.
+/// Distance of the prefetch in sources.
 const AHEAD: usize = 24;
 
 impl StoredGraph {
-    /// The graph of files that were built with [`RenumberedEdges`](crate::RenumberedEdges), by original ids: of
-    /// each node type given, the files have new ids and the graph has those from before. For samplers: batches, bit
-    /// for bit, are those of files that were built without new ids. Edge ids are so where the files keep them
-    /// (`CscBuild::with_edge_ids`); without, they are positions in these files.
+    /// A graph by original ids over files that were built with [`RenumberedEdges`](crate::RenumberedEdges): the given
+    /// node types have new ids in the files. Use it for samplers: batches equal, bit for bit, those of files without
+    /// renumbering. This includes edge ids if they are stored (`CscBuild::with_edge_ids`); otherwise edge ids are
+    /// positions in the renumbered files.
     ///
-    /// What needs all edges of a relation whose destinations are renumbered (operators on the whole graph,
-    /// `Relation::csc`, out-degrees) is refused with [`GraphError::Layout`], as its rows stand in another order;
-    /// [`graph`](Self::graph) has them by new ids.
+    /// Functions that need all edges of a relation with renumbered destinations (operators on the whole graph,
+    /// `Relation::csc`, out-degrees) return [`GraphError::Layout`], since its rows are in another order. Use
+    /// [`graph`](Self::graph) with new ids for them.
     ///
     /// # Errors
-    /// Unknown type or one named twice, not one id per node.
+    /// An unknown type or one that occurs twice; the number of ids differs from that of nodes.
     ///
     /// # Cost
-    /// `O(1)`; a look-up of 4 bytes more per destination and per edge that is sampled.
+    /// `O(1)`; sampling looks up 4 more bytes per destination and edge.
     pub fn by_original_ids<N: NodeKey>(
         &self,
         renumbered: impl IntoIterator<Item = (N, Arc<Renumbering>)>,
@@ -43,7 +43,7 @@ impl StoredGraph {
             if of[t].replace(new).is_some() {
                 return Err(setting(
                     "renumbered",
-                    "every node type once",
+                    "distinct node types",
                     &format!("`{name}` twice"),
                 )
                 .into());
@@ -62,7 +62,7 @@ impl StoredGraph {
     }
 }
 
-/// A file in new ids, read by original ones.
+/// Reads a renumbered file by original ids.
 #[derive(Debug)]
 struct ByOriginal {
     csc: Arc<StoredCsc>,
@@ -71,7 +71,7 @@ struct ByOriginal {
 }
 
 impl ByOriginal {
-    /// Original ids instead of new ones, which were compared with the number of nodes.
+    /// Replaces new ids, which are in range, by original ids.
     fn originals(&self, ids: &mut [u32]) {
         let Some(of) = &self.src else { return };
         let original = of.original_ids();

@@ -1,4 +1,4 @@
-//! Renumbers nodes for locality in files.
+//! A permutation of node ids for locality in files.
 
 use std::path::Path;
 
@@ -11,20 +11,20 @@ use crate::partition::Assignment;
 use crate::section_writer::replace;
 use crate::sections::{Header, SectionFile};
 
-/// Kind of these files, and their section.
+/// Kind of the files, and name of their section.
 const KIND: &str = "renumbering";
 const ORIGINAL: &str = "original";
-/// Edges that are counted at a time.
+/// Edges per chunk of the stream.
 const CHUNK: usize = 1 << 16;
 
-/// New ids of the nodes of a type and their original ids, 8 bytes per node in memory and 4 in a file.
+/// A permutation of the nodes of a type: new ids and original ids. Takes 8 bytes per node in memory and 4 in a file.
 ///
-/// Files that are written in new ids have what is read together close together: rows of in-edges and of features of
-/// the hubs, or of a community, share pages and sectors. The order of the in-edges of a node does not change, so
-/// draws that are keyed by original ids are those of the graph before.
+/// Renumbered files have better locality: the in-edges and features of hubs, or of a community, share pages and sectors.
+/// The order of the in-edges of a node does not change, so sampling, which is keyed by original ids, gives the same
+/// result.
 ///
-/// * [`RenumberedEdges`] gives a build the edges in new ids, in the pass that sorts them.
-/// * [`write_rows`](Self::write_rows) writes a file of features in new order, and `RenumberedRows` reads it by
+/// * [`RenumberedEdges`](crate::RenumberedEdges) converts the edges of a build, in the pass that sorts them.
+/// * [`write_rows`](Self::write_rows) writes a file of features in the new order, and `RenumberedRows` reads it by
 ///   original ids.
 /// * `StoredGraph::by_original_ids` reads the files of such a build by original ids: the same batches, bit for bit.
 ///
@@ -49,10 +49,10 @@ pub struct Renumbering {
 }
 
 impl Renumbering {
-    /// Of the original id of every new one: node `original_ids[i]` becomes node `i`.
+    /// Builds a renumbering from the original id of every new id: node `original_ids[i]` becomes node `i`.
     ///
     /// # Errors
-    /// An id that is out of range or there twice.
+    /// An id that is out of range or occurs twice.
     pub fn new(original_ids: Vec<u32>) -> Result<Self, StoreError> {
         let n = original_ids.len();
         check_ids("original_ids", "the nodes", &original_ids, n)?;
@@ -60,18 +60,18 @@ impl Renumbering {
         for (i, &v) in (0..).zip(&original_ids) {
             if new[v as usize] != u32::MAX {
                 let found = format!("node {v} at {} and at {i}", new[v as usize]);
-                return Err(setting("original_ids", "every node once", &found).into());
+                return Err(setting("original_ids", "distinct nodes", &found).into());
             }
             new[v as usize] = i;
         }
         Ok(Self { new, original: original_ids })
     }
 
-    /// Hubs first: by falling number of out-edges, which is how often the row of a node is read by others; equal
-    /// ones by id. `edges` are in original ids; nodes are those of sources.
+    /// Orders nodes by descending out-degree, ties by id: a node with many out-edges is read for many other nodes.
+    /// `edges` are in original ids, and `nodes` is the number of sources.
     ///
     /// # Errors
-    /// [`StoreError::NodeOutOfRange`]; what the stream reports.
+    /// [`StoreError::NodeOutOfRange`]; errors of the stream.
     ///
     /// # Cost
     /// One pass over the stream, `O(nodes log nodes)`, 12 bytes of memory per node.
@@ -98,8 +98,8 @@ impl Renumbering {
         Self::new(order)
     }
 
-    /// The nodes of a type part by part, inside a part by id: with the parts of a [`StreamCut`](crate::StreamCut)
-    /// communities lie together.
+    /// Orders the nodes of a type by part, then by id. With the parts of a [`StreamCut`](crate::StreamCut), nodes of a
+    /// community are adjacent.
     ///
     /// # Panics
     /// There is no such type.
@@ -126,7 +126,7 @@ impl Renumbering {
     pub fn len(&self) -> usize {
         self.new.len()
     }
-    /// Whether there is none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.new.is_empty()
     }
@@ -138,24 +138,24 @@ impl Renumbering {
     pub fn original_ids(&self) -> &[u32] {
         &self.original
     }
-    /// The new ids of some nodes.
+    /// Converts original ids to new ids.
     ///
     /// # Errors
-    /// An id that is no node.
+    /// An id out of range.
     pub fn to_new(&self, ids: &[u32]) -> Result<Vec<u32>, StoreError> {
         check_ids("ids", "the nodes", ids, self.len())?;
         Ok(ids.iter().map(|&v| self.new[v as usize]).collect())
     }
-    /// The original ids of some nodes.
+    /// Converts new ids to original ids.
     ///
     /// # Errors
-    /// An id that is no node.
+    /// An id out of range.
     pub fn to_original(&self, ids: &[u32]) -> Result<Vec<u32>, StoreError> {
         check_ids("ids", "the nodes", ids, self.len())?;
         Ok(ids.iter().map(|&v| self.original[v as usize]).collect())
     }
 
-    /// Writes the original ids to a file, which appears under its name when it is whole.
+    /// Writes the original ids to a file, which appears under its name when it is complete.
     ///
     /// # Errors
     /// [`StoreError::Data`] for a file that cannot be written.
@@ -165,7 +165,7 @@ impl Renumbering {
         replace(path.as_ref(), header, |out| out.put(0, bytemuck::cast_slice(&self.original)))
     }
 
-    /// Reads a file that [`write`](Self::write) wrote.
+    /// Reads a file of [`write`](Self::write).
     ///
     /// # Errors
     /// [`StoreError::Data`], [`StoreError::Truncated`], [`StoreError::Damaged`]; as [`new`](Self::new).

@@ -1,4 +1,4 @@
-//! Writes rows of features in new order, and reads them by original ids.
+//! Writes feature rows in the new order, and reads them by original ids.
 
 use std::path::Path;
 #[cfg(feature = "sampling")]
@@ -10,20 +10,20 @@ use super::renumbering::Renumbering;
 use crate::error::StoreError;
 use crate::rows::{RowWriter, StoredRows};
 
-/// Memory of a row besides its bytes, which are there twice.
+/// Memory of a row in addition to two copies of its bytes.
 const EACH: u64 = 16;
-/// Rows that are written at a time at least.
+/// Minimal number of rows per chunk.
 const LEAST: u64 = 1 << 10;
 
 impl Renumbering {
-    /// Writes `rows`, which are in original order, to `path` in new order and the same format, and opens it.
-    /// `memory` bytes, at least 1,024 rows, are read at a time.
+    /// Writes `rows`, which are in the original order, to the file `path` in the new order and the same format, and opens
+    /// it. Chunks have `memory` bytes, but at least 1,024 rows.
     ///
     /// # Errors
-    /// Not one row per node; [`StoreError::Data`].
+    /// The number of rows differs from that of nodes; [`StoreError::Data`].
     ///
     /// # Cost
-    /// Two times the file is divided by `memory`; each time at most the whole file is read, in ascending order.
+    /// `2 · file size / memory` chunks; each reads at most the whole file, in ascending order.
     pub fn write_rows(
         &self,
         rows: &StoredRows,
@@ -51,7 +51,7 @@ impl Renumbering {
     }
 }
 
-/// Features by original ids, out of a source whose rows stand in new order.
+/// Reads features by original ids from a source whose rows are in the new order.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -76,15 +76,15 @@ pub struct RenumberedRows<F> {
 
 #[cfg(feature = "sampling")]
 impl<F: burn_gnn_sampling::FeatureSource> RenumberedRows<F> {
-    /// Of rows in new order.
+    /// Wraps a source of rows in the new order.
     ///
     /// # Errors
-    /// Not one row per node.
+    /// The number of rows differs from that of nodes.
     pub fn new(source: F, of: Arc<Renumbering>) -> Result<Self, StoreError> {
         check_len("source", "one row per node", of.len(), source.num_rows())?;
         Ok(Self { source, of })
     }
-    /// The rows in new order.
+    /// The source of rows in the new order.
     pub fn source(&self) -> &F {
         &self.source
     }

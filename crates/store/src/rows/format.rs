@@ -4,7 +4,7 @@ use burn_gnn_files::internal::widen_f16;
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 
-/// What the numbers of a feature file are kept as.
+/// Number format of a feature file.
 ///
 /// | format | bytes of a row of `w` numbers | largest error of a number `x` of a row whose largest is `m` |
 /// | --- | --- | --- |
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 /// | `Int8` | `w + 4` | `m / 254`, and rounding of f32 |
 /// | `Int4` | `w / 2 + 4` | `m / 14`, and rounding of f32 |
 ///
-/// `Int8` and `Int4` have a scale per row, `m / 127` and `m / 7`. NaN and infinities stay in the first three
-/// formats; in a row of the last two they are refused.
+/// `Int8` and `Int4` have a scale per row, `m / 127` and `m / 7`. The first three formats preserve NaN and infinities;
+/// the last two do not support them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum RowFormat {
@@ -31,11 +31,11 @@ pub enum RowFormat {
     Int4,
 }
 
-/// Bytes of a scale.
+/// Size of a scale in bytes.
 const SCALE: usize = 4;
 
 impl RowFormat {
-    /// Bytes of a row.
+    /// Size of a row in bytes.
     pub fn row_bytes(self, width: usize) -> usize {
         match self {
             _ if width == 0 => 0,
@@ -46,7 +46,7 @@ impl RowFormat {
         }
     }
 
-    /// Appends a row; the column of a number that the format has no place for.
+    /// Encodes a row. The error is the column of a number that the format cannot represent.
     pub(crate) fn encode(self, row: &[f32], out: &mut Vec<u8>) -> Result<(), usize> {
         match self {
             _ if row.is_empty() => {}
@@ -71,7 +71,7 @@ impl RowFormat {
         Ok(())
     }
 
-    /// Widens a row.
+    /// Decodes a row to f32.
     #[inline]
     pub(crate) fn decode(self, bytes: &[u8], out: &mut [f32]) {
         match self {
@@ -107,7 +107,7 @@ fn put(out: &mut [f32], numbers: impl Iterator<Item = f32>) {
     out.iter_mut().zip(numbers).for_each(|(o, x)| *o = x);
 }
 
-/// The nearest f16, of finite numbers a finite one.
+/// Rounds to the nearest f16. Finite numbers stay finite.
 fn to_f16(x: f32) -> f16 {
     let near = f16::from_f32(x);
     if near.is_infinite() && x.is_finite() {
@@ -117,7 +117,7 @@ fn to_f16(x: f32) -> f16 {
     }
 }
 
-/// The nearest bf16, of finite numbers a finite one.
+/// Rounds to the nearest bf16. Finite numbers stay finite.
 fn to_bf16(x: f32) -> bf16 {
     let near = bf16::from_f32(x);
     if near.is_infinite() && x.is_finite() {
@@ -127,15 +127,15 @@ fn to_bf16(x: f32) -> bf16 {
     }
 }
 
-/// The scale of a row whose largest number becomes `most`.
+/// The scale that maps the largest number of a row to `most`.
 fn scale(row: &[f32], most: f32) -> Result<f32, usize> {
     let largest = row
         .iter()
         .enumerate()
         .try_fold(0f32, |m, (i, x)| if x.is_finite() { Ok(m.max(x.abs())) } else { Err(i) })?;
-    // Small rows have a scale that is not subnormal, so that quotients keep their bits.
+    // The scale is never subnormal, so that quotients keep their precision.
     let scale = (largest / most).max(f32::MIN_POSITIVE);
-    // A quotient that was rounded up may be too large for the largest finite number.
+    // A quotient that is rounded up may exceed the largest finite number.
     let scale = if (scale * most).is_infinite() { scale.next_down() } else { scale };
     Ok(if largest == 0.0 { 0.0 } else { scale })
 }

@@ -1,4 +1,4 @@
-//! Describes files of feature rows in their header.
+//! Headers of files of feature rows.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use super::format::RowFormat;
 use crate::error::{StoreError, format as wrong};
 use crate::sections::Header;
 
-/// Kind of these files, and their section.
+/// Kind of the files, and name of their section.
 pub(super) const KIND: &str = "rows";
 pub(super) const ROWS: &str = "rows";
 
-/// Most numbers of a row.
+/// Maximal feature size.
 pub(crate) const WIDEST: u64 = 1 << 28;
 
-/// Bytes of rows, if a file holds as many.
+/// Size of the rows in bytes; an error if it exceeds the limits of a file.
 pub(super) fn size(
     path: &Path,
     rows: u64,

@@ -8,10 +8,11 @@ use crate::error::{StoreError, format as wrong, io};
 use crate::io::{Read, Reader, SECTOR};
 use crate::sections::SectionFile;
 
-/// A file of feature rows that [`RowWriter`](crate::RowWriter) wrote, read by position: no memory but what a reader asks for.
+/// A file of feature rows that [`RowWriter`](crate::RowWriter) wrote. Rows are read by position; only requested rows are
+/// in memory.
 ///
-/// Reads of a request are sorted, those that are near are merged, and all of them are given to the system at once
-/// (`io_uring`; threads where the kernel refuses it), past the page cache where the file system allows.
+/// The reads of a request are sorted, merged if they are close, and submitted together (by `io_uring`, or by threads if
+/// the kernel does not support it), past the page cache if the file system allows it.
 ///
 /// ```
 /// use burn_gnn_store::{RowFormat, RowWriter, StoredRows};
@@ -37,7 +38,7 @@ pub struct StoredRows {
 }
 
 impl StoredRows {
-    /// Opens a file: its header alone is read.
+    /// Opens a file and reads its header only.
     ///
     /// # Errors
     /// [`StoreError::Data`], [`StoreError::Truncated`], [`StoreError::Damaged`] for a damaged header.
@@ -62,7 +63,7 @@ impl StoredRows {
         })
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -70,11 +71,11 @@ impl StoredRows {
     pub fn num_rows(&self) -> usize {
         self.rows
     }
-    /// Numbers per row.
+    /// Feature size.
     pub fn width(&self) -> usize {
         self.width
     }
-    /// How rows are kept.
+    /// Number format of the rows.
     pub fn format(&self) -> RowFormat {
         self.format
     }
@@ -82,18 +83,18 @@ impl StoredRows {
     pub fn row_bytes(&self) -> usize {
         self.format.row_bytes(self.width)
     }
-    /// How requests are made of the system: `io_uring` or `threads`.
+    /// The read engine: `io_uring` or `threads`.
     pub fn engine(&self) -> &'static str {
         self.reader.engine()
     }
 
-    /// Whether a read of a row brings others: rows of at most half a sector, of which reads past the page cache are.
+    /// Whether a read of a row also reads other rows: reads are in whole sectors, and a row has at most half of one.
     pub(crate) fn share_sectors(&self) -> bool {
         let several = (1..=SECTOR / 2).contains(&(self.row_bytes() as u64));
         several && self.reader.reads_sectors()
     }
 
-    /// Compares every block with its checksum.
+    /// Verifies the checksums of all blocks.
     ///
     /// # Errors
     /// [`StoreError::Damaged`].
@@ -104,10 +105,10 @@ impl StoredRows {
         SectionFile::open(&self.path, KIND)?.verify()
     }
 
-    /// The rows of `ids` in that order, repeats allowed, as f32.
+    /// Gathers the rows of `ids`, in order and with repeats, as f32.
     ///
     /// # Errors
-    /// An id that is no row; a file that cannot be read.
+    /// An id out of range; the file cannot be read.
     pub fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, StoreError> {
         burn_gnn_structure::internal::check_ids("ids", "the features", ids, self.rows)?;
         let mut out = vec![0.0; ids.len() * self.width];
@@ -132,7 +133,8 @@ impl StoredRows {
         Ok(())
     }
 
-    /// Bytes of rows, which are in range, ascend and differ, as the file has them; how many bytes were read for them.
+    /// Reads rows as they are stored. Ids are in range, ascending and distinct. Returns the number of bytes read from the
+    /// file.
     pub(crate) fn read_sorted(&self, ids: &[u32], out: &mut Vec<u8>) -> Result<u64, StoreError> {
         let each = self.row_bytes();
         out.clear();

@@ -1,4 +1,4 @@
-//! Writes files of feature rows, some rows at a time.
+//! Writes files of feature rows in chunks.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use super::header::{ROWS, header};
 use crate::error::{StoreError, format as wrong};
 use crate::section_writer::SectionWriter;
 
-/// Writes the rows of a file in their order, as many at a time as the caller has; the file appears under its name
-/// when it is whole, and nothing stays of one that is dropped before.
+/// Writes the rows of a file in order, in chunks of any size. The file appears under its name when it is complete; a
+/// writer that is dropped before leaves no file.
 ///
 /// See [`StoredRows`](crate::StoredRows).
 #[derive(Debug)]
@@ -23,10 +23,10 @@ pub struct RowWriter {
 }
 
 impl RowWriter {
-    /// Begins a file of `rows` rows of `width` numbers.
+    /// Creates a file of `rows` rows of `width` numbers.
     ///
     /// # Errors
-    /// More rows or numbers than a file holds; [`StoreError::Data`] for a file that cannot be written.
+    /// `rows` or `width` exceeds the limits of a file; [`StoreError::Data`] if the file cannot be written.
     pub fn create(
         path: impl AsRef<Path>,
         rows: usize,
@@ -38,11 +38,10 @@ impl RowWriter {
         Ok(Self { path: path.into(), out, rows, width, format, put: 0, bytes: vec![] })
     }
 
-    /// Appends whole rows.
+    /// Appends complete rows.
     ///
     /// # Errors
-    /// Numbers that are no whole rows, more rows than were announced; a number that is not finite in an integer format;
-    /// [`StoreError::Data`].
+    /// Incomplete rows; more rows than declared; a number that is not finite in an integer format; [`StoreError::Data`].
     pub fn put(&mut self, numbers: &[f32]) -> Result<(), StoreError> {
         let rows = numbers.len().checked_div(self.width).unwrap_or(0);
         if rows * self.width != numbers.len() || self.put + rows > self.rows {
@@ -70,17 +69,17 @@ impl RowWriter {
         self.out.put(0, &self.bytes)
     }
 
-    /// Appends `rows` rows as another file of this format and width has them; the caller has as many as were announced.
+    /// Appends `rows` rows in the stored format. The caller must not exceed the declared number of rows.
     pub(crate) fn put_bytes(&mut self, bytes: &[u8], rows: usize) -> Result<(), StoreError> {
         debug_assert_eq!(bytes.len(), rows * self.format.row_bytes(self.width));
         self.put += rows;
         self.out.put(0, bytes)
     }
 
-    /// Writes the rest and gives the file its name; its length.
+    /// Completes and renames the file, and returns its length.
     ///
     /// # Errors
-    /// Fewer rows than were announced; [`StoreError::Data`].
+    /// Fewer rows than declared; [`StoreError::Data`].
     pub fn finish(self) -> Result<u64, StoreError> {
         if self.put != self.rows && self.width > 0 {
             return Err(wrong(

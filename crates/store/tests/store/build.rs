@@ -396,7 +396,7 @@ fn wrong_nodes_and_positions_are_errors() {
         }
         let turned = std::ops::Range { start: 2, end: 1 };
         let e = csc.sources_of(turned.clone(), &mut vec![]).unwrap_err();
-        assert!(e.to_string().contains("expected a range that ascends, found 2..1"), "{e}");
+        assert!(e.to_string().contains("expected an ascending range, found 2..1"), "{e}");
         if full {
             assert!(csc.times_of(turned, &mut vec![]).is_err());
         }

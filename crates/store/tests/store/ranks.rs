@@ -190,7 +190,7 @@ fn what_a_part_does_not_know() {
     );
     let sampler = NeighborSampler::new(&part.graph().unwrap(), [2, 2]).unwrap();
     let e = sampler.sample([("_N", [1])], SampleKey::new(0)).unwrap_err();
-    let text = "part-00001.nodes: node 0 of type `_N`: expected an inner node of part 1, found a halo node, which is in part 0; ask the rank of its part";
+    let text = "part-00001.nodes: node 0 of type `_N`: expected an inner node of part 1, found a halo node, which is in part 0; request it from the rank of its part";
     assert!(matches!(e, GraphError::Source(_)) && e.to_string().contains(text), "{e}");
     let e = sampler.only_hop(0).unwrap().sample([("_N", [4])], SampleKey::new(0)).unwrap_err();
     assert!(e.to_string().contains("found none of its nodes"), "{e}");

@@ -330,7 +330,7 @@ fn packed_batches() {
         let first = calls.get() == 1;
         (0..2).map(move |step| sample(if first { step } else { step + 1 }))
     });
-    assert!(e.unwrap_err().to_string().contains("batch 0: expected the ids of the first time"));
+    assert!(e.unwrap_err().to_string().contains("batch 0: expected the ids of the first pass"));
     // The same rows with other blocks, longer ones too.
     let calls = std::cell::Cell::new(0);
     for fewer in [1, 3] {
@@ -343,13 +343,15 @@ fn packed_batches() {
             let batch = sampler.sample([("paper", [1, 2, 3, 4, 5, 6])], key).unwrap();
             [Ok((batch, (0..50).collect()))].into_iter()
         });
-        assert!(e.unwrap_err().to_string().contains("expected the blocks of the first time"));
+        assert!(e.unwrap_err().to_string().contains("expected the blocks of the first pass"));
     }
     let e = PackedBatches::write(dir.path().join("other"), &rows, 0, || {
         calls.set(calls.get() + 1);
         (0..if calls.get() == 3 { 3 } else { 2 }).map(sample)
     });
-    assert!(e.unwrap_err().to_string().contains("expected 3 batches as the first time, found 2"));
+    assert!(
+        e.unwrap_err().to_string().contains("expected 3 batches as in the first pass, found 2")
+    );
     let alone = dir.path().join("alone");
     PackedRows::write(&alone, &rows, 0, || [Ok(vec![1, 2])].into_iter()).unwrap();
     assert!(PackedBatches::open(&alone).unwrap_err().to_string().contains("rows alone"));

@@ -19,14 +19,18 @@ pub(crate) fn check_size(part: usize, nodes: usize, edges: usize) -> Result<(), 
 }
 
 impl Partition {
-    /// Compares the content of a file with the partition book; `path` names the file in errors.
-    pub(crate) fn check(&self, path: &Path) -> Result<(), DistError> {
+    /// Compares the content of a file with the partition book; `path` names the file in errors. Original edge ids are
+    /// below the number of edges, unless `edge_ids_have_gaps`.
+    pub(crate) fn check(&self, path: &Path, edge_ids_have_gaps: bool) -> Result<(), DistError> {
         let (nodes, edges) = (&self.book.nodes, &self.book.edges);
         self.check_ids(path, "NID", &self.nid, self.num_inner_nodes, nodes, true)?;
         self.check_ids(path, "EID", &self.eid, self.num_inner_edges, edges, false)?;
         self.check_edges(path)?;
-        check_originals(path, "orig_nid", &self.nid, &self.orig_nid, self.num_inner_nodes, nodes)?;
-        check_originals(path, "orig_eid", &self.eid, &self.orig_eid, self.num_inner_edges, edges)
+        let node_count = |t| nodes.count(t);
+        let edge_bound = |t| if edge_ids_have_gaps { Ok(u64::MAX) } else { edges.count(t) };
+        let (n, e) = (self.num_inner_nodes, self.num_inner_edges);
+        check_originals(path, "orig_nid", (&self.nid, &self.orig_nid, n), nodes, node_count)?;
+        check_originals(path, "orig_eid", (&self.eid, &self.orig_eid, e), edges, edge_bound)
     }
 
     /// Checks that the inner ids are those that the part owns, and that the remaining ids belong to other parts and
@@ -106,18 +110,17 @@ impl Partition {
 fn check_originals(
     path: &Path,
     what: &str,
-    ids: &[u64],
-    orig: &[u64],
-    inner: usize,
+    (ids, orig, inner): (&[u64], &[u64], usize),
     of: &Numbering,
+    bound: impl Fn(usize) -> Result<u64, DistError>,
 ) -> Result<(), DistError> {
     let bad = |message: String| Err(DistError::format(path, message));
     let mut before: Option<(usize, u64)> = None;
     for (i, (&global, &old)) in ids.iter().zip(orig).enumerate() {
         let TypedId { ty, id } = of.locate(HomoId(global))?.1;
-        let count = of.count(ty)?;
-        if old >= count {
-            return bad(format!("`{what}`, position {i}: must lie in 0..{count}, got {old}"));
+        let bound = bound(ty)?;
+        if old >= bound {
+            return bad(format!("`{what}`, position {i}: must lie in 0..{bound}, got {old}"));
         }
         if of.is_kept() && old != id {
             return bad(format!(

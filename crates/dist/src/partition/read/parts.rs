@@ -135,7 +135,7 @@ impl PartitionFiles {
             edge_feats: Features::new(),
             attributes: no_attributes(book.schema()),
         };
-        partition.check(&file.path)?;
+        partition.check(&file.path, false)?;
         read.check_types(&partition)?;
         let schema = book.schema();
         let enames: Vec<String> = schema.etypes().iter().map(ToString::to_string).collect();

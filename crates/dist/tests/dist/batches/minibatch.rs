@@ -528,7 +528,9 @@ fn checkpoints_of_another_run_or_damaged_are_refused() {
     assert_eq!(load(&here(), "rows of b", true), Ok(Some(3)));
     let e = load(&scattered(&g, 2, 3), "rows of b", true).unwrap_err();
     assert!(
-        e.contains("made with parts 3, this run has 2; rows are kept by part: start as many ranks"),
+        e.contains(
+            "made with parts 3, this run has 2; rows are stored by part: start as many ranks"
+        ),
         "{e}"
     );
     let e = load(&scattered(&g, 3, 4), "rows of b", true).unwrap_err();

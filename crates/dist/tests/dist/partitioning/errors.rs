@@ -159,7 +159,7 @@ fn parts_on_wrong_ranks() {
     let run = run_ranks(2, |comm| LocalPartition::new(&one.part(0)?, comm, &device).map(drop));
     assert_eq!(
         run.unwrap_err().message,
-        "rank 1 of 2 cannot take part 0 of 2: rank `i` of `num_parts` ranks takes part `i`; start as many ranks, each with its own part"
+        "rank 1 of 2 cannot take part 0 of 2: rank `i` of `num_parts` ranks takes part `i`; start one rank per part, and open the part of each rank"
     );
     let run = run_ranks(2, |comm| {
         let source = if comm.rank() == 0 { &one } else { &two };
