@@ -101,7 +101,7 @@ pub(crate) fn exchange(
             (Some(e), vec![text; comm.size()])
         }
     };
-    // The error flag is the last byte, because removing it does not move the others.
+    // The error flag is the last byte, because removing it does not move any other byte.
     messages.iter_mut().for_each(|m| m.push(u8::from(own.is_some())));
     let mut received = comm.all_to_all_v(name, messages)?;
     let mut failed = None;

@@ -208,28 +208,28 @@ impl DistGraph {
     /// Orders lists of ids by node type and checks the range of ids.
     pub(crate) fn select_nodes<N: NodeKey, I: AsRef<[u64]>>(
         &self,
-        given: impl IntoIterator<Item = (N, I)>,
+        lists: impl IntoIterator<Item = (N, I)>,
     ) -> Result<Vec<Vec<u64>>, DistError> {
-        self.select(&self.inner.nodes, given, |key| self.schema().ntype(key))
+        self.select(&self.inner.nodes, lists, |key| self.schema().ntype(key))
     }
 
     /// Orders lists of ids by edge type and checks the range of ids.
     pub(crate) fn select_edges<K: EdgeKey, I: AsRef<[u64]>>(
         &self,
-        given: impl IntoIterator<Item = (K, I)>,
+        lists: impl IntoIterator<Item = (K, I)>,
     ) -> Result<Vec<Vec<u64>>, DistError> {
-        self.select(&self.inner.edges, given, |key| self.schema().etype(key))
+        self.select(&self.inner.edges, lists, |key| self.schema().etype(key))
     }
 
     /// Orders lists of ids by type and checks the range of ids. `number` returns the number of a type.
     pub(crate) fn select<K, I: AsRef<[u64]>>(
         &self,
         owners: &Owners,
-        given: impl IntoIterator<Item = (K, I)>,
+        lists: impl IntoIterator<Item = (K, I)>,
         number: impl Fn(K) -> Result<usize, GraphError>,
     ) -> Result<Vec<Vec<u64>>, DistError> {
         let mut out: Vec<Option<Vec<u64>>> = vec![None; owners.names().len()];
-        for (key, ids) in given {
+        for (key, ids) in lists {
             let t = number(key)?;
             owners.check(t, ids.as_ref())?;
             if out[t].replace(ids.as_ref().to_vec()).is_some() {

@@ -1,6 +1,6 @@
 //! Declares the operations of the halo exchange as a Burn backend extension.
 
-// Burn deprecates its NdArray backend; users still ask for it.
+// Burn deprecates its NdArray backend, which is still supported here.
 #![allow(deprecated)]
 
 #[allow(unused_imports)]

@@ -444,8 +444,8 @@ impl Nodes {
     fn meet(&mut self, t: usize, tree: u32, schema: &Schema, of: &mut Sources, src: u32) -> u32 {
         let src = src as usize;
         if of.rows[src] == NONE {
-            let behind = src - (of.rows.len() - of.ids.len());
-            let (row, is_new) = self.insert(t, tree, of.ids[behind]);
+            let new = src - (of.rows.len() - of.ids.len());
+            let (row, is_new) = self.insert(t, tree, of.ids[new]);
             of.rows[src] = row;
             if is_new {
                 self.learn(t, schema, row, of, src);

@@ -1,11 +1,11 @@
-//! What every communicator must do; also run by the processes of `tests/mpi`.
+//! Tests of all communicators, also run by the processes of `tests/mpi`.
 
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn_dist::{Communicator, Failure, HaloPlan, TypeHalo, halo_exchange};
 
-/// Messages of all lengths, in and out of step with ranks; sums in rank order.
+/// Messages of different lengths on different ranks; sums in rank order.
 pub(crate) fn collectives(comm: &dyn Communicator) -> Result<(), Failure> {
     let (r, n) = (comm.rank(), comm.size());
     for round in 0..50u8 {
@@ -19,7 +19,7 @@ pub(crate) fn collectives(comm: &dyn Communicator) -> Result<(), Failure> {
         let sum = (0..n).fold(0.0, |s, p| s + 0.1 * (p as f64 + 1.0));
         assert_eq!(x[0].to_bits(), sum.to_bits());
     }
-    // Nothing at all; more than a socket takes at once.
+    // Empty messages, and messages that exceed the buffer of a socket.
     assert_eq!(comm.all_to_all_v("nothing", vec![vec![]; n])?, vec![Vec::<u8>::new(); n]);
     let large = |from: usize, to: usize| vec![(from * n + to) as u8; 3_000_000 + from];
     let got = comm.all_to_all_v("large", (0..n).map(|p| large(r, p)).collect())?;
@@ -34,13 +34,13 @@ pub(crate) fn collectives(comm: &dyn Communicator) -> Result<(), Failure> {
     comm.barrier("end")
 }
 
-/// Calls on a duplicate, from another thread, beside calls on the first.
+/// Calls on a duplicate from another thread, concurrent with calls on the original.
 pub(crate) fn duplicates(comm: &dyn Communicator) -> Result<(), Failure> {
     let (r, n) = (comm.rank(), comm.size());
     let second = comm.duplicate("second")?;
     assert_eq!((second.rank(), second.size()), (r, n));
     std::thread::scope(|s| {
-        let beside = s.spawn(|| {
+        let other_thread = s.spawn(|| {
             (0..100u8).try_for_each(|i| {
                 second.all_gather("second", vec![i]).map(|all| assert_eq!(all, vec![[i]; n]))
             })
@@ -48,11 +48,11 @@ pub(crate) fn duplicates(comm: &dyn Communicator) -> Result<(), Failure> {
         for i in 0..100u8 {
             assert_eq!(comm.all_gather("first", vec![i, i])?, vec![[i, i]; n]);
         }
-        beside.join().unwrap_or_else(|e| std::panic::resume_unwind(e))
+        other_thread.join().unwrap_or_else(|e| std::panic::resume_unwind(e))
     })
 }
 
-/// One row to the next rank, and its gradient back.
+/// Sends one row to the next rank, and its gradient back.
 pub(crate) fn ring(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
     let (r, n) = (comm.rank(), comm.size());
     let mut h = TypeHalo { num_inner: 2, send: vec![vec![]; n], recv: vec![0; n] };
@@ -67,7 +67,7 @@ pub(crate) fn ring(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
     let rows: Vec<f32> = y.clone().slice([0..y.dims()[0], 0..1]).into_data().iter().collect();
     let before = ((r + n - 1) % n) as f32;
     assert_eq!(rows, if n > 1 { vec![r as f32, r as f32, before] } else { vec![0.0; 2] });
-    // The row that was sent is weighed by the receiver's number too.
+    // The sent row is also weighted by the number of the receiver.
     let grads = (y * (r as f32 + 1.0)).sum().backward();
     let Some(g) = x.grad(&grads) else { panic!("x has a gradient") };
     let next = if n > 1 { ((r + 1) % n) as f32 + 1.0 } else { 0.0 };

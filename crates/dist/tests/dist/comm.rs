@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 type Nothing = Result<(), Failure>;
 
-/// What every failing run must be: over soon, with the guilty rank's message, and the next run fine.
+/// A failing run ends soon, with the message of the rank at fault, and the next run succeeds.
 fn ends(size: usize, rank: usize, message: &str, f: impl Fn(&dyn Communicator) -> Nothing + Sync) {
     let start = Instant::now();
     let failure = run_ranks(size, |comm| f(&*comm)).unwrap_err();
@@ -48,7 +48,7 @@ fn a_panic_in_forward_ends_all() {
     });
 }
 
-/// One row to and from the neighbouring rank.
+/// A halo of one row from the neighbouring rank.
 fn ring(comm: std::sync::Arc<dyn Communicator>) -> Result<std::sync::Arc<HaloPlan>, Failure> {
     let (r, n) = (comm.rank(), comm.size());
     let mut h = TypeHalo { num_inner: 2, send: vec![vec![]; n], recv: vec![0; n] };
@@ -65,7 +65,7 @@ fn a_panic_in_backward_ends_all() {
             let device = Device::flex().autodiff();
             let x = Tensor::<2>::ones([2, 3], &device).require_grad();
             let y = halo_exchange(&plan, "first", vec![x.clone()]).remove(0);
-            // The rank at fault has a second exchange in its backward that the others lack.
+            // Only the rank at fault has a second exchange in its backward pass.
             let y = if bad && comm.rank() == 2 { y.clone() + halo_exchange_alone(&y) } else { y };
             let grads = y.sum().backward();
             let g = x.grad(&grads).unwrap().sum().into_scalar::<f32>();
@@ -124,7 +124,7 @@ fn an_early_return_ends_all() {
         "returned while rank",
         |comm| if comm.rank() == 2 { Ok(()) } else { comm.barrier("x") },
     );
-    // Also where the others come later.
+    // Also if the other ranks enter the call later.
     ends(2, 1, "returned while rank 0 is in", |comm| {
         if comm.rank() == 1 {
             return Ok(());
@@ -166,9 +166,9 @@ fn a_rank_that_does_not_come_ends_all() {
     assert!(run_ranks(0, |_| Ok::<_, Failure>(())).is_err());
 }
 
-/// Two threads of each rank communicate at once, in orders of their own.
+/// Two threads of each rank communicate concurrently, in different orders.
 #[test]
-fn duplicates_do_not_meet() {
+fn duplicates_are_independent() {
     for n in [1, 2, 4] {
         run_ranks(n, |comm| -> Nothing {
             let (a, b) = (comm.duplicate("a")?, comm.duplicate("b")?);
@@ -200,11 +200,11 @@ fn failures_reach_duplicates() {
     ends(3, 1, "panicked: in the main thread", |comm| {
         let other = comm.duplicate("other")?;
         assert!(comm.rank() != 1, "in the main thread");
-        other.barrier("nobody comes")
+        other.barrier("no other rank")
     });
     ends(2, 1, "returned while rank 0", |comm| {
         let other = comm.duplicate("other")?;
-        if comm.rank() == 0 { other.barrier("nobody comes") } else { Ok(()) }
+        if comm.rank() == 0 { other.barrier("no other rank") } else { Ok(()) }
     });
     let two = run_ranks(2, |comm| -> Nothing {
         if comm.rank() == 1 {
@@ -219,7 +219,7 @@ fn failures_reach_duplicates() {
 }
 
 #[test]
-fn traffic_of_others_is_counted() {
+fn traffic_to_other_ranks_is_counted() {
     let traffic = run_ranks(3, |comm| {
         let comm = Metered::new(comm);
         comm.all_gather("g", vec![0; 5])?;
@@ -241,8 +241,8 @@ fn every_rank_has_its_own_pool() {
     assert_eq!(threads, [3, 3]);
 }
 
-/// Reduced gradients are the sum over ranks on every rank, zeros where a rank has none, and skipped
-/// parameters keep their own.
+/// Reduced gradients are the sum over ranks on every rank. A missing gradient counts as zeros, and skipped
+/// parameters keep the gradient of the rank.
 #[test]
 fn gradients_are_reduced() {
     #[derive(Module, Debug)]
@@ -290,9 +290,9 @@ fn gradients_are_reduced() {
     }
 }
 
-/// Gradients are kept by id: one parameter would take those of the other.
+/// Ids are the keys of gradients, so two parameters with one id would share them.
 #[test]
-fn gradients_of_parameters_that_share_an_id_are_refused() {
+fn parameters_that_share_an_id_are_an_error() {
     let failed = run_ranks(2, |comm| -> Result<(), Failure> {
         let one = Param::from_tensor(Tensor::<1>::ones([2], &Device::flex().autodiff()));
         let both = (one.clone(), one);
@@ -303,7 +303,7 @@ fn gradients_of_parameters_that_share_an_id_are_refused() {
     assert!(failed.message.contains("has the id of an earlier one"), "{failed}");
 }
 
-/// Means over own seeds, weighted by their share of all, are the mean over all seeds; sums do not depend on buckets.
+/// Gradients of means over own seeds, weighted by the share of own seeds, sum to the gradient of the mean over all seeds, for any bucket size.
 #[test]
 fn gradients_are_weighted_by_seeds() {
     #[derive(Module, Debug)]

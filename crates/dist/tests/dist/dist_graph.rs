@@ -24,7 +24,7 @@ pub(crate) fn on_ranks<R: Wire + Send>(
     })
 }
 
-/// Ids out of `0..n`, some twice, other ones on other ranks, none on every third rank.
+/// Random ids in `0..n` with repeats, different ones on each rank, and none on every third rank.
 fn picks(rank: usize, n: u64, seed: u64) -> Vec<u64> {
     let s = Stream::new(seed, "picks", rank as u64);
     if n == 0 || rank % 3 == 2 {
@@ -34,11 +34,11 @@ fn picks(rank: usize, n: u64, seed: u64) -> Vec<u64> {
     }
 }
 
-/// What the input graph says of each node and edge, against what ranks read by type-wise id.
+/// Compares what ranks read by type-wise id with the input graph, for all nodes and edges.
 pub(crate) fn agrees(g: &Graph, parts: &PartitionedGraph, ranks: usize, seed: u64) {
     for (name, device) in devices() {
         ranks::run(ranks, |comm| {
-            // Several ranks to a part where it has several trainers.
+            // Several ranks per part if it has several trainers.
             let part = parts.part(comm.rank() * parts.book().num_parts() / ranks)?;
             let d = DistGraph::from_partition(part, comm)?.with_device(&device);
             let rank = d.comm().rank();
@@ -90,7 +90,7 @@ pub(crate) fn agrees(g: &Graph, parts: &PartitionedGraph, ranks: usize, seed: u6
                     w.iter::<f32>().collect::<Vec<_>>(),
                     expected.iter::<f32>().collect::<Vec<_>>()
                 );
-                // Of parallel edges the first.
+                // The first of parallel edges.
                 let found = d.edge_ids(e, &u, &v)?;
                 let first = g.edge_ids(e, &endpoints(&u, s), &endpoints(&v, t)).unwrap();
                 assert_eq!(
@@ -142,7 +142,7 @@ proptest! {
     }
 }
 
-/// The property above for two graphs, whose ids were renumbered or kept.
+/// The property above for two graphs, with and without reshuffling.
 pub(crate) fn every_rank_reads_two_graphs(n: usize) {
     for seed in [3, 4] {
         let g = random(seed, SOME);
@@ -151,7 +151,7 @@ pub(crate) fn every_rank_reads_two_graphs(n: usize) {
     }
 }
 
-/// Reshuffled or not, under its name and no other.
+/// A graph opens only under its name, with and without reshuffling.
 pub(crate) fn from_files_under_its_name(n: usize) {
     let g = random(3, SOME);
     for parts in [scattered(&g, n, 3), kept(&g, n, 3)] {
@@ -193,8 +193,8 @@ fn another_number_of_ranks_than_parts() {
     assert!(more.contains("of 3 cannot take part"), "{more}");
 }
 
-/// Own rows make no message longer, and a remote row travels once.
-pub(crate) fn what_travels(n: usize) {
+/// Own rows are not sent, and a remote row is sent once.
+pub(crate) fn sent_rows(n: usize) {
     let g = random(3, SOME);
     let parts = scattered(&g, n, 3);
     ranks::run(n, |comm| {
@@ -214,7 +214,7 @@ pub(crate) fn what_travels(n: usize) {
         let (calls, nothing) = bytes(&[])?;
         assert_eq!(calls, 2);
         assert_eq!(bytes(&own)?.1, nothing);
-        // A request of 4 bytes comes from the other rank, an answer of 12, however often the row is asked for.
+        // The other rank sends a request of 4 bytes and a reply of 12, even if the row is requested several times.
         assert_eq!(bytes(&[of_other])?.1, nothing + 4 + 12);
         assert_eq!(bytes(&[of_other, own[0], of_other, of_other])?.1, nothing + 4 + 12);
         let counts = d.row_counts();
@@ -226,7 +226,7 @@ pub(crate) fn what_travels(n: usize) {
     });
 }
 
-/// Of a graph with one node type and one edge type, `..` stands for either wherever a type is named.
+/// `..` is accepted for every type argument if the graph has one node type and one edge type.
 pub(crate) fn the_only_type(n: usize) {
     let device = devices()[0].1.clone().inner();
     let mut g = Graph::homogeneous(6, vec![0, 1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5, 0]).unwrap();
@@ -293,7 +293,7 @@ pub(crate) fn errors_reach_every_rank(n: usize) {
                     "{e:?}"
                 );
             }
-            // All are still in step.
+            // All ranks are still synchronised.
             d.nodes("a").data("feat").gather::<2>(&[0]).map(drop)
         };
         let graph = |e: &DistError| matches!(e, DistError::Graph(_));
@@ -359,7 +359,7 @@ pub(crate) fn errors_reach_every_rank(n: usize) {
 }
 
 /// Ranks that read different columns at the same time get an error.
-pub(crate) fn different_calls_are_no_mixed_up_rows(n: usize) {
+pub(crate) fn different_calls_are_an_error(n: usize) {
     let g = random(3, SOME);
     let parts = scattered(&g, n, 3);
     on_ranks(&parts, |d| {

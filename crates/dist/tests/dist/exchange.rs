@@ -26,7 +26,7 @@ fn plan(comm: Arc<dyn Communicator>) -> Result<Arc<HaloPlan>, Failure> {
     HaloPlan::new(comm, vec![first[r].clone(), second[r].clone(), third])
 }
 
-/// Value of row `row` of rank `rank`: recognisable anywhere.
+/// Unique value of row `row` of rank `rank`.
 fn value(rank: usize, row: usize, column: usize) -> f64 {
     (100 * rank + 10 * row + column) as f64
 }
@@ -50,7 +50,7 @@ fn check_values(types: usize, dtype: DType, device: &Device) {
         let plan = if types == 1 { one_type(comm.clone())? } else { plan(comm.clone())? };
         let mut x = vec![own(r, ROWS[r], width, dtype, device).require_grad()];
         if types == 3 {
-            // Another width, and a type without nodes.
+            // Another feature size, and a type without nodes.
             x.push(own(r, 2, 2, dtype, device).require_grad());
             x.push(own(r, 0, 4, dtype, device));
         }
@@ -66,7 +66,7 @@ fn check_values(types: usize, dtype: DType, device: &Device) {
             assert_eq!(out[1].dims(), [2 + usize::from(r == 1), 2]);
             assert_eq!(out[2].dims(), [0, 4]);
         }
-        // Each output row gets the weight (its rank + 1) * (its position + 1); owners add up.
+        // Each output row has the weight (rank + 1) * (position + 1); owners sum the weights.
         let weights = |t: &Tensor<2>| {
             let [n, d] = t.dims();
             let w: Vec<f64> = (0..n * d).map(|i| ((r + 1) * (i / d + 1)) as f64).collect();
@@ -112,7 +112,7 @@ fn one_type(comm: Arc<dyn Communicator>) -> Result<Arc<HaloPlan>, Failure> {
 }
 
 #[test]
-fn rows_go_out_and_gradients_come_home() {
+fn gradients_are_sent_back_to_the_owner() {
     for (name, device) in devices() {
         for types in [1, 3] {
             check_values(types, DType::F32, &device);
@@ -126,7 +126,7 @@ fn rows_go_out_and_gradients_come_home() {
     }
 }
 
-/// Whichever ranks track, all make the same collective calls, and gradients are those of the transpose.
+/// For any set of ranks with tracked inputs, all ranks make the same collective calls, and gradients are those of the transpose.
 #[test]
 fn tracked_on_some_ranks_only() {
     for (_, device) in devices() {
@@ -147,7 +147,7 @@ fn tracked_on_some_ranks_only() {
                         ]);
                     }
                     let out = halo_exchange(&plan, "x", all).remove(0);
-                    // A tracked factor, so that every rank has something to differentiate.
+                    // A tracked factor, so that every rank has a gradient.
                     let one = Tensor::<1>::from_data(
                         TensorData::new(vec![1.0], [1]),
                         (&device, DType::F64),
@@ -172,7 +172,7 @@ fn tracked_on_some_ranks_only() {
     }
 }
 
-/// Constants on the plain device, parameters on the autodiff one: the usual first layer.
+/// Constants on the device without autodiff, and parameters on the autodiff device, as in the first layer of a model.
 #[test]
 fn types_on_plain_and_autodiff_devices() {
     for (_, device) in devices() {
@@ -199,7 +199,7 @@ fn types_on_plain_and_autodiff_devices() {
 }
 
 #[test]
-fn ranks_that_disagree_end_with_both_facts() {
+fn different_dtypes_and_widths_are_an_error() {
     let message = |f: &(dyn Fn(usize) -> Tensor<2> + Sync)| {
         let run = run_ranks(2, |comm| -> Result<(), Failure> {
             let r = comm.rank();
@@ -231,7 +231,7 @@ fn ranks_that_disagree_end_with_both_facts() {
 }
 
 #[test]
-fn plans_that_do_not_match_are_refused() {
+fn plans_that_do_not_match_are_an_error() {
     let text = |h: [TypeHalo; 2]| {
         run_ranks(2, |comm| HaloPlan::new(comm.clone(), vec![h[comm.rank()].clone()]).map(drop))
             .unwrap_err()
@@ -246,7 +246,7 @@ fn plans_that_do_not_match_are_refused() {
     assert!(m.contains("expected 2 entries"), "{m}");
 }
 
-/// Three exchanges deep, backward on all ranks at once, many times: no hang, and the same bits every time.
+/// Repeated passes through three exchanges, with concurrent backward passes: no deadlock, and the same bits every time.
 #[test]
 fn many_passes_repeat() {
     let parts = partition_graph(
@@ -264,7 +264,7 @@ fn many_passes_repeat() {
             for _ in 0..200 {
                 let mut h = x.clone();
                 for name in ["one", "two", "three"] {
-                    // Every own row plus the mean of all source rows.
+                    // Each own row plus the mean of all source rows.
                     let mix = |(t, y): (usize, Tensor<2>)| {
                         let share = 1.0 / (1.0 + y.dims()[0] as f64);
                         let own = Tensor::<1, Int>::arange(
@@ -292,10 +292,10 @@ fn many_passes_repeat() {
     }
 }
 
-/// Burn runs deeper steps first, so chains of different length before two exchanges of one name would swap
-/// their backward passes between ranks. The number of the call tells them apart: an error, not wrong gradients.
+/// Burn runs deeper steps first, so operation chains of different length before two exchanges of the same name would swap
+/// their backward passes between ranks. The number of the call makes this an error instead of wrong gradients.
 #[test]
-fn two_exchanges_of_one_name_are_not_mixed_up() {
+fn exchanges_of_the_same_name_are_distinguished() {
     for (_, device) in devices() {
         let device = device.autodiff();
         let run = |uneven: bool| {

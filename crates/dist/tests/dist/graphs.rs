@@ -7,11 +7,11 @@ use burn_gnn_ops::Stream;
 
 /// A typed graph with self loops, parallel edges, nodes without edges and relations of all sizes:
 /// types `a`, `b`, `c` (and `empty`, without nodes), relation `none` without edges, relation `rare` with
-/// a single edge, so that most parts hold none of it.
+/// a single edge, so that most parts have none of it.
 pub(crate) fn typed(seed: u64, with_empty_type: bool) -> Graph {
     let s = Stream::new(seed, "test graph", 0);
     let counts = [60usize, 40, 24];
-    // The last tenth of each type stays without edges.
+    // The last tenth of the nodes of each type has no edges.
     let pick = |row: u64, column: u64, n: usize| (s.uniform(row, column) * (n as f64 * 0.9)) as u32;
     let edges = |relation: u64, from: usize, to: usize, m: u64| -> (Vec<u32>, Vec<u32>) {
         (0..m)
@@ -61,7 +61,7 @@ pub(crate) fn rows(
     Tensor::from_data(TensorData::new(values, [ids.len(), width]), (device, dtype))
 }
 
-/// How large the types and relations of [`random`] are; any of them may be 0.
+/// Sizes of the types and relations of [`random`]; any of them may be 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     pub(crate) nodes: [usize; 3],
@@ -150,12 +150,12 @@ pub(crate) fn random(seed: u64, sizes: Sizes) -> Graph {
     g
 }
 
-/// Every node on its own, also where there are more parts than nodes.
+/// Random assignment of each node, also with more parts than nodes.
 pub(crate) fn scattered(g: &Graph, parts: usize, seed: u64) -> PartitionedGraph {
     partition_graph(g, &anywhere(g, parts, 1, seed)).unwrap()
 }
 
-/// As [`scattered`], with the ids of the input.
+/// [`scattered`] without reshuffling.
 pub(crate) fn kept(g: &Graph, parts: usize, seed: u64) -> PartitionedGraph {
     partition_graph(g, &anywhere(g, parts, 1, seed).with_reshuffle(false)).unwrap()
 }
@@ -165,7 +165,7 @@ pub(crate) fn owners(g: &Graph, parts: impl IntoIterator<Item = Vec<u32>>) -> Pa
     PartitionMethod::custom(g.schema().ntypes().iter().cloned().zip(parts))
 }
 
-/// As [`scattered`], for several trainers per part.
+/// [`scattered`] with several trainers per part.
 pub(crate) fn anywhere(g: &Graph, parts: usize, trainers: usize, seed: u64) -> PartitionConfig {
     let s = Stream::new(seed, "owners", 0);
     let piece = |(t, &n): (usize, &usize)| {

@@ -1,31 +1,31 @@
-//! The tests that run on threads and, started by `mpirun`, on processes, with the numbers of ranks they take.
+//! Tests that run with threads and, under `mpirun`, with processes as ranks, and the numbers of ranks for each.
 
-/// Calls the macro `$with` with them, module by module.
+/// Calls the macro `$with` with the tests, grouped by module.
 macro_rules! shared_tests {
     ($with:ident) => {
         $with! {
             dist_graph {
                 every_rank_reads_two_graphs: [1, 2, 3, 4],
                 from_files_under_its_name: [1, 2, 3],
-                what_travels: [2],
+                sent_rows: [2],
                 the_only_type: [1, 2, 3],
                 errors_reach_every_rank: [3],
-                different_calls_are_no_mixed_up_rows: [2],
+                different_calls_are_an_error: [2],
             }
             sampling {
                 some_batches_are_those_of_one_machine: [1, 2, 3, 4],
                 some_trees: [1, 2, 3, 4],
                 any_partitioning_will_do: [3],
                 another_key_is_another_batch: [2],
-                what_is_refused_is_refused_on_all_ranks: [3],
+                invalid_requests_are_errors_on_all_ranks: [3],
             }
             loaders {
                 every_rank_has_its_share_of_the_batches_of_one_machine: [1, 2, 3, 4],
                 goes_on_from_any_batch_and_ends_early: [3],
                 an_epoch_that_one_rank_drops_is_an_error_on_the_others: [2],
                 caches_change_no_row_and_count: [3],
-                rows_that_trial_batches_ask_for_most_are_kept: [3],
-                what_is_wrong_is_wrong_on_all_ranks: [2],
+                rows_that_trial_batches_use_most_are_cached: [3],
+                errors_of_one_rank_reach_all_ranks: [2],
                 even_splits_and_links_load_as_well: [3],
                 labels_and_edge_features_are_those_of_one_machine: [1, 2, 3, 4],
                 a_sampler_of_a_user_is_loaded_in_order: [1, 3],
@@ -33,7 +33,7 @@ macro_rules! shared_tests {
             links {
                 some_shares_are_the_batch: [1, 2, 3, 4],
                 described_negatives_are_those_of_one_machine: [1, 2, 3],
-                refusals: [2],
+                errors: [2],
                 splits_cover_each_seed_once_with_as_many_steps_everywhere: [1, 2, 3, 4],
             }
             tensors {
@@ -41,7 +41,7 @@ macro_rules! shared_tests {
                 policies_are_those_of_the_open_graph: [2],
                 names_are_handles_and_persistent_tensors_stay: [2],
                 sparse_steps_are_the_formulas: [1, 2, 4],
-                rows_are_a_leaf_and_their_gradients_go_home: [3],
+                gradients_of_rows_are_sent_back_to_the_owner: [3],
                 tensors_are_feature_columns: [1, 2, 3],
             }
             replicas {
@@ -54,7 +54,7 @@ macro_rules! shared_tests {
             }
             times {
                 loaders_with_times_are_those_of_one_machine: [1, 2, 3, 4],
-                refused: [2],
+                errors: [2],
             }
             trainers {
                 every_trainer_reads_the_graph: [2, 4],

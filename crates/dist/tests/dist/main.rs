@@ -1,6 +1,6 @@
 //! Partitioning, communicators, halo exchange and training on parts, end to end.
 
-// Burn deprecates its NdArray backend; users still ask for it.
+// Burn deprecates its NdArray backend, which is still supported here.
 #![allow(deprecated)]
 
 #[macro_use]
@@ -37,7 +37,7 @@ macro_rules! on_threads {
 }
 shared_tests!(on_threads);
 
-/// Their tests, `tests/mpi` run by `tests/mpi.sh`, are there with the feature only.
+/// Tests with processes as ranks, `tests/mpi` run by `tests/mpi.sh`, need the feature `mpi`.
 #[cfg(not(feature = "mpi"))]
 #[test]
 fn ranks_as_processes() {

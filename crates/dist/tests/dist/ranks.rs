@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use burn_gnn_dist::{Communicator, PartitionedGraph, SeedSplit, run_ranks};
 use tempfile::TempDir;
 
-/// The processes, where there are some.
+/// The communicator of the processes, under `mpirun`.
 static WORLD: Mutex<Option<Arc<dyn Communicator>>> = Mutex::new(None);
 
-/// From now on a run on as many ranks as there are processes is one over them.
+/// Makes runs whose number of ranks is that of the processes use them as ranks.
 #[allow(dead_code)] // Of the tests under `mpirun`.
 pub(crate) fn set_world(comm: Option<Arc<dyn Communicator>>) {
     *WORLD.lock().unwrap_or_else(PoisonError::into_inner) = comm;
@@ -21,7 +21,7 @@ fn world(size: Option<usize>) -> Option<Arc<dyn Communicator>> {
     world.filter(|w| size.is_none_or(|n| n == w.size()))
 }
 
-/// What `f` returns on each rank, by rank; with processes on all of them.
+/// Runs `f` on all ranks and returns the results by rank; processes exchange them.
 #[track_caller]
 pub(crate) fn run<R: Wire + Send, E: Display>(
     size: usize,
@@ -38,7 +38,7 @@ pub(crate) fn run<R: Wire + Send, E: Display>(
         .collect()
 }
 
-/// A folder that all ranks see, removed at the end.
+/// A folder that all ranks share, removed on drop.
 pub(crate) struct Shared {
     path: PathBuf,
     _own: Option<TempDir>,
@@ -53,7 +53,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if let Some(comm) = world(None).filter(|_| !std::thread::panicking()) {
-            comm.barrier("nobody needs the folder any more").unwrap();
+            comm.barrier("remove the shared folder").unwrap();
         }
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn shared_dir() -> Shared {
     Shared { path: String::from_utf8(name).unwrap().into(), _own: own }
 }
 
-/// The files of a partitioning, written once; the path of the metadata.
+/// Writes the files of a partitioning once and returns the path of the metadata.
 pub(crate) fn written(parts: &PartitionedGraph, dir: &Shared) -> PathBuf {
     let comm = world(None);
     if comm.as_ref().is_none_or(|c| c.rank() == 0) {
@@ -82,7 +82,7 @@ pub(crate) fn written(parts: &PartitionedGraph, dir: &Shared) -> PathBuf {
     dir.path().join(format!("{}.json", parts.config().graph_name))
 }
 
-/// A value that travels between processes.
+/// A value that can be sent between processes.
 pub(crate) trait Wire {
     fn put(&self, out: &mut Vec<u8>);
     fn take(from: &mut &[u8]) -> Self;

@@ -4,7 +4,7 @@ use burn_gnn_dist::{DistError, broadcast_module, broadcast_seed, check_replicas}
 
 use crate::ranks::run;
 
-/// A parameter of each kind, and one without any number.
+/// A parameter of each kind, and an empty one.
 #[derive(Module, Debug)]
 struct Model {
     inner: Vec<Layer>,
@@ -24,7 +24,7 @@ fn constant<T: ParameterValue>(value: T) -> Param<T> {
     Param::initialized(ParamId::new(), value)
 }
 
-/// As layers of Burn are made: by draws of the device's generator, which threads share and processes do not.
+/// Initialised as Burn's layers are, by the random generator of the device, which threads share and processes do not.
 fn drawn(rank: usize, device: &Device, dtypes: [DType; 3]) -> Model {
     let normal = |dtype| Tensor::<2>::random([7, 3], Distribution::Default, (device, dtype));
     let layer = |dtype, bias| Layer {
@@ -56,7 +56,7 @@ fn bits(model: &Model) -> Vec<Vec<u8>> {
     all.map(|d| d.as_bytes().to_vec()).collect()
 }
 
-/// Without a scope and a broadcast, ranks get an error; after it they hold rank 0's bits.
+/// Models without a shared seed are an error; after a broadcast all ranks have the bits of rank 0.
 pub(crate) fn models_are_made_equal(n: usize) {
     // NdArray has no f16.
     for (device, third) in
@@ -92,7 +92,7 @@ pub(crate) fn models_are_made_equal(n: usize) {
     }
 }
 
-/// Modules of another structure are refused on all ranks, by the name of what differs.
+/// Modules of different structure are an error on all ranks that names the difference.
 pub(crate) fn models_must_have_one_structure(n: usize) {
     let device = Device::flex();
     let texts = run(n, |comm| {
@@ -147,7 +147,7 @@ fn ranks_agree(texts: Vec<Vec<String>>) -> Vec<Vec<String>> {
     texts
 }
 
-/// One seed that nobody chose, another one at the next call.
+/// All ranks get the same random seed, and another one from the next call.
 pub(crate) fn ranks_share_a_seed(n: usize) {
     let seeds =
         run(n, |comm| Ok::<_, DistError>([broadcast_seed(&*comm)?, broadcast_seed(&*comm)?]));

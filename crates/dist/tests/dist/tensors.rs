@@ -1,4 +1,4 @@
-//! Rows kept by owners: tensors, policies, embeddings and their optimizers.
+//! Distributed tensors, policies, embeddings and their optimizers.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(crate) fn one_list(n: usize) {
     }
 }
 
-/// Calls of all ranks against one list, in the order of ranks.
+/// Compares the calls of all ranks, in rank order, with operations on one list.
 fn same_lists(parts: &PartitionedGraph, width: usize, seed: u64) {
     let calls = |rank: usize, round: u64| -> (Vec<u64>, Vec<f32>) {
         let s = Stream::new(seed, "calls", 100 * rank as u64 + round);
@@ -88,7 +88,7 @@ pub(crate) fn policies_are_those_of_the_open_graph(n: usize) {
         };
         assert_eq!(d.policy_name(zeros("nodes", 21, None)?.policy()), "node~a");
         assert_eq!(d.policy_name(zeros("edges", 90, None)?.policy()), "edge~a:self:a");
-        // Nodes of `b` and edges of one relation are as many.
+        // Type `b` has as many nodes as one relation has edges.
         let e = zeros("two", 12, None).unwrap_err();
         assert!(
             matches!(&e, DistError::Policy { rows: 12, candidates, .. } if *candidates == ["node~b", "edge~c:to:a"]),
@@ -115,7 +115,7 @@ pub(crate) fn policies_are_those_of_the_open_graph(n: usize) {
             DistTensor::<f32>::zeros(d, "flat", &[], None),
             Err(DistError::Config { arg: "shape", .. })
         ));
-        // One rank's mistake is everybody's error.
+        // An error of one rank is an error on all ranks.
         let bad = d.comm().rank() == 1;
         let e = zeros("odd", if bad { 12 } else { 21 }, None).unwrap_err();
         assert!(if bad {
@@ -129,7 +129,7 @@ pub(crate) fn policies_are_those_of_the_open_graph(n: usize) {
         assert!(t.get(&[if bad { 21 } else { 0 }]).is_err());
         assert!(t.set(&[0], if bad { &[1] } else { &[1, 2] }).is_err());
         assert!(t.get_tensor::<3>(&[0]).is_err());
-        assert_eq!(t.get(&[0])?, [0, 0], "a refused call writes nothing");
+        assert_eq!(t.get(&[0])?, [0, 0], "a failed call writes nothing");
         Ok(())
     });
 }
@@ -158,12 +158,12 @@ pub(crate) fn names_are_handles_and_persistent_tensors_stay(n: usize) {
     });
 }
 
-/// The formulas, on one list of rows, with gradients summed.
+/// The formulas on one list of rows, with summed gradients.
 struct Reference {
     rows: Vec<f64>,
     m: Vec<f64>,
     v: Vec<f64>,
-    /// Steps so far.
+    /// Number of steps so far.
     t: i32,
 }
 
@@ -197,14 +197,14 @@ impl Reference {
     }
 }
 
-/// Gradients of equal rows, given twice and by several ranks, are summed; rows without one do not move.
+/// Gradients of the same row, repeated or from several ranks, are summed; rows without a gradient do not change.
 pub(crate) fn sparse_steps_are_the_formulas(n: usize) {
     let g = random(1, SOME);
     for optimizer in
         [SparseOptimizer::sgd(0.3), SparseOptimizer::adagrad(0.3), SparseOptimizer::adam(0.3)]
     {
         let parts = scattered(&g, n, 3);
-        // Few ids, so that ranks meet; none on the last of several ranks.
+        // Few ids, so that ranks share some; none on the last of several ranks.
         let grads = |rank: usize, round: u64| -> Vec<(u64, [f64; 2])> {
             let s = Stream::new(7, "grads", 10 * rank as u64 + round);
             let count = if rank == 3 { 0 } else { 8 };
@@ -241,7 +241,7 @@ pub(crate) fn sparse_steps_are_the_formulas(n: usize) {
     }
 }
 
-pub(crate) fn rows_are_a_leaf_and_their_gradients_go_home(n: usize) {
+pub(crate) fn gradients_of_rows_are_sent_back_to_the_owner(n: usize) {
     let g = random(1, SOME);
     let parts = scattered(&g, n, 3);
     for (name, device) in devices() {
@@ -293,8 +293,8 @@ pub(crate) fn rows_are_a_leaf_and_their_gradients_go_home(n: usize) {
     }
 }
 
-/// A thread reads a tensor over a communicator of its own while the main thread writes to it. On rank 1 the reader
-/// comes late: after a later collective call of the main threads, which rank 0 must not keep from it.
+/// A thread reads a tensor over a separate communicator while the main thread writes to it. On rank 1 the reader
+/// starts after a later collective call of the main threads, which rank 0 must not block.
 #[test]
 fn a_read_that_waits_for_another_rank_lets_writes_through() {
     let parts = scattered(&random(1, SOME), 2, 3);
@@ -313,7 +313,7 @@ fn a_read_that_waits_for_another_rank_lets_writes_through() {
                 }
                 t.get(&(0..21).collect::<Vec<_>>())
             });
-            // Time for the reader of rank 0 to be inside of its call; without it there is nothing to see.
+            // Gives the reader of rank 0 time to enter its call; otherwise the test shows nothing.
             std::thread::sleep(Duration::from_millis(200));
             t.add(&[3, 20], &[1, 1])?;
             d.comm().barrier("after the write")?;
@@ -326,8 +326,8 @@ fn a_read_that_waits_for_another_rank_lets_writes_through() {
     run.unwrap();
 }
 
-/// A tensor and a learned table are columns of nodes and edges: read by id, fed to loaders as they are at that moment,
-/// kept by the graph.
+/// A tensor and an embedding as columns of nodes and edges: reads by id and by loaders return the current values,
+/// and the graph holds them.
 pub(crate) fn tensors_are_feature_columns(n: usize) {
     let g = random(1, SOME);
     for parts in [scattered(&g, n, 3), kept(&g, n, 3)] {
@@ -355,13 +355,13 @@ pub(crate) fn tensors_are_feature_columns(n: usize) {
                     .collect::<Vec<_>>()
             };
             assert_eq!(read()?, expected(0.0));
-            // What is written is what the column shows, also when all handles are gone.
+            // The column shows the written values, also after all handles are dropped.
             let ones = if d.comm().rank() == 0 { vec![1.0; 42] } else { vec![] };
             t.add(if d.comm().rank() == 0 { &all } else { &[] }, &ones)?;
             drop(t);
             assert_eq!(read()?, expected(1.0));
 
-            // Learned rows feed a loader, made again for each batch; caches leave them out.
+            // A loader reads learned rows again for each batch; caches skip them.
             let mut emb = DistEmbedding::<f32>::new(
                 d,
                 "emb",
@@ -424,11 +424,11 @@ pub(crate) fn tensors_are_feature_columns(n: usize) {
                 ))
             );
 
-            // Loaders take it as it is, samplers the values that it holds now.
+            // Loaders read it on each batch, samplers copy its current values.
             assert!(DistFeatures::new(d).with_edges("self", "number").is_ok());
             assert!(DistSampler::new(d, [1])?.with_times("self", "number").is_ok());
 
-            // Refused on all ranks; the next call works.
+            // An error on all ranks; the next call works.
             let text = |r: Result<(), DistError>| r.unwrap_err().to_string();
             assert!(
                 text(d.nodes("b").insert("w", &w))

@@ -1,4 +1,4 @@
-//! Bytes that a step sends, as predicted and as the communicator counts them.
+//! Compares the predicted bytes of a step with those that the communicator counts.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use burn_gnn_ops::GraphView;
 use crate::graphs::{scattered, typed};
 use crate::ranks::run;
 
-/// Widths of two exchanges by node type; gradients of the second alone come back.
+/// Feature sizes of two exchanges by node type; only the second sends gradients back.
 fn widths(g: &Graph) -> [Vec<(String, usize)>; 2] {
     [5, 3]
         .map(|w| g.schema().ntypes().iter().enumerate().map(|(t, n)| (n.clone(), w + t)).collect())
 }
 
-/// Of each rank the bytes that it sends in a step with two exchanges and sums of 100 and 2 numbers, its inner nodes and
+/// For each rank, the bytes that it sends in a step with two exchanges and sums of 100 and 2 numbers, and its inner nodes and
 /// its halo.
 fn measured(g: &Graph, parts: &PartitionedGraph) -> Vec<Vec<Vec<u64>>> {
     let widths = widths(g);
@@ -78,7 +78,7 @@ pub(crate) fn a_step_sends_what_is_predicted(n: usize) {
             check("random", &g, &partition_graph(&g, &config).unwrap());
         }
     }
-    // Nothing crosses: no exchange is made.
+    // Without edges between parts there is no exchange.
     let alone = Graph::homogeneous(2 * n, (0..2 * n as u32).collect(), (0..2 * n as u32).collect())
         .unwrap();
     check("self loops", &alone, &scattered(&alone, n, 1));
@@ -92,7 +92,7 @@ fn plans_are_tables_and_know_their_types() {
         partition_graph(&ring, &PartitionConfig::new("ring", 2).with_method(method)).unwrap();
     let plan =
         parts.plan_step(&StepTraffic::new().exchange([("_N", 8)], true).value_bytes(2)).unwrap();
-    // The row of the last node, and the gradient of the one borrowed.
+    // The row of the last node, and the gradient of the halo node.
     assert_eq!(plan.bytes_sent(), 2 * 2 * (8 * 2 + 2));
     let lines: Vec<String> = plan.to_string().lines().map(str::to_owned).collect();
     assert_eq!(

@@ -20,7 +20,7 @@ use crate::ranks;
 const CLASSES: usize = 3;
 const HIDDEN: usize = 5;
 
-/// Two relational layers; type `c` has learned embeddings, whose rows belong to their owner.
+/// Two relational layers; type `c` has learned embeddings, which are distributed over their owners.
 #[derive(Module, Debug)]
 struct Net {
     first: Vec<Param<Tensor<2>>>,
@@ -38,7 +38,7 @@ fn width(schema: &Schema, ntype: usize) -> usize {
 }
 
 impl Net {
-    /// Each rank builds its own parameters; those of equal names get equal values.
+    /// Each rank creates its parameters; those of equal names get equal values.
     fn new(view: &dyn GraphView, dtype: DType, device: &Device) -> Self {
         let schema = view.schema();
         let weight = |name: &str, n: usize, from: usize, to: usize| {
@@ -77,7 +77,7 @@ impl Net {
         let schema = view.schema();
         let input = (0..schema.ntypes().len()).map(|t| match schema.ntypes()[t].as_str() {
             "c" => self.embedding.val(),
-            // Constants live on the plain device.
+            // Constants are on the device without autodiff.
             name => rows(name, &ids(view, t), width(schema, t), dtype, &device.clone().inner()),
         });
         let input: Vec<_> = input.collect();
@@ -120,7 +120,7 @@ fn layer(
         .map(|t| Tensor::<2>::zeros([view.num_dst(t), width], (&device, dtype)))
         .collect();
     for e in 0..schema.etypes().len() {
-        // Global facts only: every rank skips the same relations.
+        // Only counts of the whole graph: every rank skips the same relations.
         if view.total_edges(e) == 0 {
             continue;
         }
@@ -138,9 +138,9 @@ fn layer(
     out
 }
 
-/// What one rank (or the single machine) needs besides the view.
+/// Training data of one rank, or of the single machine.
 struct Task {
-    /// Rows of type `a` that train here, their labels, and the number of training nodes everywhere.
+    /// Training rows of type `a` on this rank, their labels, and the number of training nodes of all ranks.
     train: Vec<u32>,
     labels: Vec<usize>,
     count: usize,
@@ -228,7 +228,7 @@ fn single(graph: &Graph, train_on: &[u64], dtype: DType, device: &Device) -> Vec
     train(graph, &task, None, 20, dtype, device).unwrap().0
 }
 
-/// A part whose halo gradients are thrown away.
+/// A part that discards halo gradients.
 struct WithoutHaloGradients(LocalPartition);
 
 impl GraphView for WithoutHaloGradients {
@@ -333,12 +333,12 @@ pub(crate) fn equals_one_machine_on_flex(n: usize) {
     equal_everywhere(n, "flex", &Device::flex().autodiff(), true);
 }
 
-/// Without the empty type: Burn's matmul on NdArray refuses matrices of no rows.
+/// Without the empty type: Burn's matmul on NdArray does not support matrices without rows.
 pub(crate) fn equals_one_machine_on_ndarray(n: usize) {
     equal_everywhere(n, "ndarray", &Device::ndarray().autodiff(), false);
 }
 
-/// The test above sees the exchange's backward.
+/// The test above depends on the backward pass of the exchange.
 pub(crate) fn without_halo_gradients_losses_differ(n: usize) {
     let (graph, device) = (typed(1, true), Device::flex().autodiff());
     let train_on = train_ids(&graph, |_| true);
@@ -349,7 +349,7 @@ pub(crate) fn without_halo_gradients_losses_differ(n: usize) {
     assert!(off > 1e-4, "{off:e}");
 }
 
-/// A part without nodes, a part without training nodes, a part that needs nobody.
+/// A part without nodes, a part without training nodes, and a part without a halo.
 pub(crate) fn ranks_with_nothing_to_do(n: usize) {
     let (graph, device) = (typed(2, true), Device::flex().autodiff());
     let counts = graph.node_counts().to_vec();

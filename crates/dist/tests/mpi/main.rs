@@ -1,10 +1,10 @@
-//! Ranks as processes. Run by `tests/mpi.sh`; alone, it is one rank.
+//! Tests with processes as ranks, run by `tests/mpi.sh`. Without `mpirun` there is one rank.
 //!
-//! `mpi` runs those tests of threads, listed in `list.rs`, that take as many ranks as there are; `mpi CASE` lets the
-//! last rank break the run, which must end with an error everywhere; `mpi traffic` exchanges for a minute, for somebody
-//! else to break.
+//! * `mpi` runs the tests in `list.rs` that take this number of ranks.
+//! * `mpi CASE` lets the last rank break the run, which must end with an error on all ranks.
+//! * `mpi traffic` exchanges messages for a minute, during which the script kills a process.
 
-// Tests that run on threads alone are not compiled here, what they use is.
+// Functions that only tests with threads use are dead code here.
 #![allow(dead_code, deprecated, unused_imports)]
 
 #[macro_use]
@@ -71,7 +71,7 @@ fn all(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
     collectives::collectives(&**comm)?;
     collectives::ring(comm)?;
     collectives::duplicates(&**comm)?;
-    // A panic that somebody catches is nobody else's: readers of damaged files and loaders do.
+    // A caught panic, as in readers of damaged files and loaders, is not a failure.
     let rank = comm.rank();
     let caught = std::panic::catch_unwind(|| panic!("caught on rank {rank}"));
     comm.barrier("after a panic that was caught")?;
@@ -108,8 +108,8 @@ fn traffic(comm: &dyn Communicator) -> Result<(), Failure> {
     while start.elapsed() < Duration::from_secs(60) {
         comm.all_to_all_v("traffic", vec![vec![1; 1 << 16]; comm.size()])?;
     }
-    // Clocks of ranks differ: one of them may be in another call by now.
-    Err(Failure { rank: comm.rank(), message: "nobody broke the run".into() })
+    // The clocks of ranks differ, so one of them may already be in another call.
+    Err(Failure { rank: comm.rank(), message: "the run was not broken".into() })
 }
 
 fn broken(case: &str, comm: &dyn Communicator) -> Result<(), Failure> {

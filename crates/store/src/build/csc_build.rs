@@ -257,7 +257,7 @@ impl CscBuild {
     /// Reads the stream and writes the file.
     ///
     /// # Errors
-    /// [`StoreError::NodeOutOfRange`] for an endpoint out of range, or [`StoreError::Data`] if the stream knows the file;
+    /// [`StoreError::NodeOutOfRange`] for an endpoint out of range, or [`StoreError::Data`] if the stream names the file;
     /// errors of the stream; [`StoreError::Data`] for a full disk; [`StoreError::Resume`] if the folder contains another
     /// build; [`StoreError::Busy`].
     ///

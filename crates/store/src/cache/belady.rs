@@ -1,7 +1,7 @@
 //! Belady's optimal cache: evicts the rows whose next use is farthest in the future.
 //!
 //! Which rows a batch of an epoch reads is a function of the seed, the step and the original ids. So the batches of a
-//! window can be sampled before they are used, and the cache knows the next use of every row.
+//! window can be sampled before they are used, and the next use of every row is known.
 //!
 //! ```text
 //! plan(batch):                                 // for each batch that enters the window

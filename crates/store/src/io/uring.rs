@@ -75,9 +75,9 @@ impl Ring {
                         Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
                     ) => {}
                 Err(e) => {
-                    // The kernel may write to the buffer later, so nobody may have its memory again: not even to
-                    // unwind.
-                    eprintln!("io_uring with {under_way} requests under way: {e}");
+                    // The kernel may still write to the buffer, so its memory must never be reused, not even by
+                    // unwinding.
+                    eprintln!("io_uring failed with {under_way} requests in flight: {e}");
                     std::process::abort();
                 }
             }

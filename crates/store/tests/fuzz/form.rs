@@ -1,4 +1,4 @@
-//! Other values in files of sections, descriptions and journals, under checksums that fit.
+//! Damages values in section files, descriptions and journals, and updates their checksums.
 
 use burn_gnn_testutil::damage::{Damage, json, number};
 use serde_json::{Value, json as value};
@@ -7,7 +7,7 @@ use twox_hash::XxHash3_64;
 const PAGE: usize = 4096;
 const BLOCK: usize = 1 << 16;
 
-/// A damaged copy of a file of sections, a description in JSON or a journal.
+/// A damaged copy of a section file, a JSON description or a journal.
 pub(crate) fn damaged(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let bytes = if whole.starts_with(b"BGSTORE\n") {
         sections(whole, d)
@@ -16,7 +16,7 @@ pub(crate) fn damaged(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     } else {
         journal(whole, d)
     };
-    // Now and then bytes are damaged, too.
+    // Sometimes bytes are damaged too.
     if d.below(8) == 0 { d.spoil(&bytes) } else { bytes }
 }
 
@@ -24,7 +24,7 @@ fn word(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
 }
 
-/// Header fields, numbers of a section, or the JSON of one.
+/// Damages header fields, numbers of a section, or the JSON of one.
 fn sections(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let text = whole[24..24 + word(whole, 8)].to_vec();
@@ -56,7 +56,7 @@ fn sign_header(bytes: &mut [u8], text: &[u8]) {
     bytes[24..24 + text.len()].copy_from_slice(text);
 }
 
-/// Other numbers in a section, whose checksums are made again.
+/// Changes numbers in a section and updates its checksums.
 fn section(bytes: &mut [u8], header: &mut Value, d: &mut Damage) {
     let places = header["sections"].as_array().unwrap().len();
     let at = d.below(places);
@@ -97,7 +97,7 @@ fn section(bytes: &mut [u8], header: &mut Value, d: &mut Damage) {
     }
 }
 
-/// Other entries, or the same in another order.
+/// Changes or reorders entries.
 fn journal(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let mut entries: Vec<Vec<u8>> = whole
         .split_inclusive(|&b| b == b'\n')

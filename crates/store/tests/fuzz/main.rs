@@ -1,11 +1,11 @@
-//! Damaged files of this crate, many of them: every reader answers with a value or an error, never a panic, in time and
-//! with memory that grow with the size of the files.
+//! Many damaged files of this crate: every reader returns a value or an error, never panics, and needs time and memory
+//! that are bounded by the size of the files.
 //!
-//! Two kinds of damage, both functions of the number of the case. Bytes: what is read then is an error or what was
-//! written, as every block has a checksum. Structure: other values in headers, descriptions, sections and journals, with
-//! checksums that fit, so that what stands behind them is read. `BURN_GNN_FUZZ=100000` damages so many files of each
+//! Two kinds of damage, both functions of the number of the case. Damaged bytes: reading returns an error or the written
+//! data, since every block has a checksum. Damaged structure: other values in headers, descriptions, sections and journals,
+//! with updated checksums, so that the data after them is read. `BURN_GNN_FUZZ=100000` damages so many files of each
 //! reader, a few hundred by default; `BURN_GNN_FUZZ_BYTES=100000000` writes so many bytes over all readers, four million
-//! by default. `BURN_GNN_FUZZ_READER=rows` runs the readers whose names begin so alone.
+//! by default. `BURN_GNN_FUZZ_READER=rows` runs only the readers whose names start with this.
 
 // For the graph and the batches of samplers.
 #![cfg(all(unix, feature = "sampling"))]
@@ -38,7 +38,7 @@ static CALLED: AtomicUsize = AtomicUsize::new(0);
 
 const NODES: usize = 40;
 const EDGES: u32 = 500;
-/// A file may declare any number of nodes. Up to so many, what takes memory for each is called.
+/// A file may declare any number of nodes. Up to this number, functions that allocate memory per node are called.
 const MANY: usize = 1 << 16;
 const TYPE: (&str, &str, &str) = ("_N", "_E", "_N");
 
@@ -46,7 +46,7 @@ const TYPE: (&str, &str, &str) = ("_N", "_E", "_N");
 /// numbers.
 fn limit(reader: &str) -> (usize, usize) {
     match reader {
-        // The buffers of the build that goes on.
+        // Buffers of the resumed build.
         "journal" => (16 << 20, 4),
         // A relation for every few bytes of a description.
         "graph" | "parts" => (8 << 20, 128),
@@ -54,7 +54,7 @@ fn limit(reader: &str) -> (usize, usize) {
     }
 }
 
-/// A build that goes on reads and writes megabytes beside its journal: it gets fewer cases.
+/// A resumed build reads and writes megabytes in addition to its journal, so it gets fewer cases.
 fn cost(reader: &str) -> u64 {
     if reader == "journal" { 15 } else { 1 }
 }
@@ -93,14 +93,14 @@ fn build(path: &Path, full: bool) -> CscBuild {
     }
 }
 
-/// All that a reader says, as bytes.
+/// All results of a reader, as bytes.
 type Content = Vec<u8>;
 
 fn put<T: bytemuck::Pod>(out: &mut Content, numbers: &[T]) {
     out.extend_from_slice(bytemuck::cast_slice(numbers));
 }
 
-/// Every row of a file by every method, and all of it in memory.
+/// Reads every row of a file by every method, and the whole file into memory.
 fn csc(path: &Path) -> Result<Content, StoreError> {
     let csc = StoredCsc::open(path)?;
     let (mut out, count) = (vec![], csc.num_edges());
@@ -169,7 +169,7 @@ fn rows(path: &Path) -> Result<Content, StoreError> {
     Ok(out)
 }
 
-/// Of edges in a file, which nobody damages.
+/// Batches of edges in a file that is not damaged.
 fn parts(dir: &Path, whole: &StoredCsc) -> Result<Content, StoreError> {
     let parts = StoredParts::open(dir)?;
     let mut out = vec![];
@@ -249,8 +249,8 @@ fn renumbering(path: &Path) -> Result<Content, StoreError> {
     Ok(out)
 }
 
-/// Damages one file after the other, reads, and repairs it; `prepare` makes the files that a reader changes. Bytes that
-/// changed are found, so that what is read is what was written.
+/// Damages the files in turn: reads and repairs each. `prepare` creates the files that a reader changes. Changed bytes
+/// are detected, so results without an error equal the written data.
 fn fuzz(
     name: &str,
     files: &[PathBuf],
@@ -266,7 +266,7 @@ fn fuzz(
     let total: usize = whole.iter().map(Vec::len).sum();
     let right = read().unwrap_or_else(|e| panic!("{name}: undamaged: {e}"));
     let repair = |at: usize| {
-        // A build that ended has removed its journal.
+        // A finished build has removed its journal.
         if files[at].exists() {
             std::fs::write(&files[at], &whole[at]).unwrap();
         }
@@ -381,7 +381,7 @@ fn readers() {
     journal(dir);
 }
 
-/// A build that failed in the middle, whose journal is damaged before it goes on: an error, or the right file.
+/// A damaged journal of an unfinished build: resuming returns an error or the right file.
 fn journal(dir: &Path) {
     const NODES: u32 = 2000;
     let (path, kept, folder) = (dir.join("csc.j"), dir.join("kept"), dir.join("csc.j.building"));
@@ -390,7 +390,7 @@ fn journal(dir: &Path) {
         let build = CscBuild::new(&path, NODES as usize, NODES as usize);
         build.with_memory(4 << 20).with_edge_ids().run(EdgeIter::new(edges))
     };
-    // A byte of the last edges of the last run: what is before them is in the result, and in the journal.
+    // A byte of the last edges of the last run: everything before is in the result and in the journal.
     std::fs::create_dir(&folder).unwrap();
     std::fs::create_dir(folder.join("csc")).unwrap();
     assert!(run().is_err(), "the result cannot be written");

@@ -1,4 +1,4 @@
-//! Files that are built are the relations of the same edges in memory.
+//! Built files equal the relations of the same edges in memory.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn memory(num_src: usize, num_dst: usize, edges: &Edges) -> Relation {
     Relation::from_coo(num_src, num_dst, src, dst).unwrap()
 }
 
-/// A stream of edges with weights and times that tell them apart.
+/// A stream of edges with unique weights and times.
 struct Full(Edges, usize);
 
 fn weight(i: usize) -> f32 {
@@ -63,7 +63,7 @@ fn rows(stored: &Arc<StoredCsc>) -> Vec<Row> {
     all
 }
 
-/// The same by definition.
+/// The expected rows by definition.
 fn expected(n: usize, edges: &Edges, loops: SelfLoops, simple: bool) -> Vec<Row> {
     let (removes, adds) = (
         matches!(loops, SelfLoops::Remove | SelfLoops::Replace),
@@ -87,7 +87,7 @@ fn expected(n: usize, edges: &Edges, loops: SelfLoops, simple: bool) -> Vec<Row>
 fn edges() -> impl Strategy<Value = (usize, usize, Edges)> {
     let many = prop_oneof![0usize..60, 3000usize..4000];
     (1usize..700, 1usize..700, many).prop_flat_map(|(a, b, n)| {
-        // Half of the edges into one node: a row longer than what a small build holds.
+        // Half of the edges lead to one node: a row that exceeds the memory of a small build.
         let dst = prop_oneof![0..b as u32, Just(b as u32 / 2)];
         (Just(a), Just(b), proptest::collection::vec((0..a as u32, dst), n))
     })
@@ -96,7 +96,7 @@ fn edges() -> impl Strategy<Value = (usize, usize, Edges)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Of any graph, parallel edges and self loops among them, in the least memory and in plenty: the relation in
+    /// For random graphs with parallel edges and self loops, with minimal and ample memory, the file equals the relation in
     /// memory.
     #[test]
     fn equal_to_memory((num_src, num_dst, edges) in edges(), ids in any::<bool>()) {
@@ -137,12 +137,12 @@ proptest! {
     }
 }
 
-/// Enough edges that the smallest build has several runs, and rows that it does not hold, with every column.
+/// Enough edges for several runs, and for rows that exceed the minimal memory, with all columns.
 #[test]
 fn many_runs_and_long_rows() {
     let dir = tempfile::tempdir().unwrap();
     let n = 70_000u32;
-    // Two thirds go to four nodes of one range, one of which has a third of all.
+    // Two thirds lead to four nodes of one bucket, one of which has a third of all edges.
     let edges: Edges = (0..600_000u32)
         .map(|i| {
             let h = i.wrapping_mul(2_654_435_761) >> 7;
@@ -192,7 +192,7 @@ fn many_runs_and_long_rows() {
 }
 
 #[test]
-fn what_is_refused() {
+fn errors() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("csc");
     let build = CscBuild::new(&path, 3, 4);
@@ -224,7 +224,7 @@ fn what_is_refused() {
     assert!(!path.exists());
 }
 
-/// Every byte of a file counts: a changed one is found by `verify`, and by who reads its block first.
+/// Every changed byte is detected, by `verify` and by the first read of its block.
 #[test]
 fn damaged_and_truncated_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -355,7 +355,7 @@ fn streams() {
     );
 }
 
-/// Nodes and positions that a file does not have, asked for by every method: an error that names them and the file.
+/// Nodes and positions out of range are errors of every method that name the value and the file.
 #[test]
 fn wrong_nodes_and_positions_are_errors() {
     let dir = tempfile::tempdir().unwrap();
@@ -400,7 +400,7 @@ fn wrong_nodes_and_positions_are_errors() {
         if full {
             assert!(csc.times_of(turned, &mut vec![]).is_err());
         }
-        // Up to the end, and nothing at the end.
+        // Ranges up to the end, and an empty range at the end.
         let (mut all, mut none) = (vec![], vec![]);
         csc.sources_of(0..3, &mut all).unwrap();
         csc.sources_of(3..3, &mut none).unwrap();
@@ -408,20 +408,20 @@ fn wrong_nodes_and_positions_are_errors() {
     }
 }
 
-/// Memory that offsets alone would fill is refused, with an amount that is enough.
+/// Memory that only suffices for offsets is an error that names a sufficient amount.
 #[test]
-fn too_little_memory_for_the_nodes_is_refused() {
+fn too_little_memory_for_the_nodes_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let build = |memory| {
         CscBuild::new(dir.path().join("csc"), 111_059_956, 111_059_956).with_memory(memory)
     };
     let StoreError::Memory { least, .. } = build(8 << 20).plan(1_615_685_872).unwrap_err() else {
-        panic!("expected a refusal")
+        panic!("expected an error")
     };
     assert!(least > 8 << 20 && build(least).plan(1_615_685_872).is_ok());
 }
 
-/// A file of few edges out of many is no longer than what is in it.
+/// The file of a build that drops most edges is as long as its content.
 #[test]
 fn simple_files_are_short() {
     let dir = tempfile::tempdir().unwrap();
@@ -435,7 +435,7 @@ fn simple_files_are_short() {
     StoredCsc::open(&path).unwrap().verify().unwrap();
 }
 
-/// More edges in one relation than 32 bits count: half an hour of a debug build, 30 GB of disk.
+/// More than 2^32 edges in one relation. Takes half an hour in a debug build and 30 GB of disk.
 #[test]
 #[ignore = "takes minutes and 30 GB of disk; run it in release"]
 fn more_edges_than_32_bits_count() {
@@ -461,7 +461,7 @@ fn more_edges_than_32_bits_count() {
             "row {v}"
         );
     }
-    // Draws beyond 2^32 are edges of the graph.
+    // Sampled edges with positions beyond 2^32 are edges of the graph.
     #[cfg(feature = "sampling")]
     {
         use burn_gnn_sampling::{NeighborSampler, SampleKey};

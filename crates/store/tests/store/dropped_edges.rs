@@ -1,4 +1,4 @@
-//! Files of which edges were dropped are, sampled and read into memory, the graph of the edges that were kept.
+//! Builds that drop edges: sampling and reading into memory give the graph of the remaining edges.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use proptest::prelude::*;
 const NODES: u32 = 12;
 const TYPE: (&str, &str, &str) = ("_N", "_E", "_N");
 
-/// An edge that is kept: source, destination, id in the stream, weight.
+/// A remaining edge: source, destination, id in the stream, weight.
 type Kept = (u32, u32, u64, f32);
 
-/// What a build is asked for.
+/// Settings of a build.
 #[derive(Clone, Copy, Debug)]
 struct Options {
     loops: SelfLoops,
@@ -61,7 +61,7 @@ impl EdgeStream for Full {
     }
 }
 
-/// The edges that a build keeps, in the order of their ids, by definition.
+/// The remaining edges of a build by definition, in the order of their ids.
 fn kept(edges: &[(u32, u32)], of: Options) -> Vec<Kept> {
     let removes = matches!(of.loops, SelfLoops::Remove | SelfLoops::Replace);
     let adds = matches!(of.loops, SelfLoops::Add | SelfLoops::Replace);
@@ -119,20 +119,20 @@ fn blocks(s: &NeighborSampler, key: u64, excluded: &[u32]) -> Vec<(Vec<u32>, Vec
     batch.blocks.iter().map(of).collect()
 }
 
-/// Everything that reads a graph, of one build.
+/// Checks all readers of a graph for one build.
 fn compare(edges: &[(u32, u32)], of: Options) -> Result<(), TestCaseError> {
     let dir = tempfile::tempdir().unwrap();
     let stored = open(dir.path(), edges, of);
     stored.verify().unwrap();
     let mut kept = kept(edges, of);
     if !of.ids {
-        // Positions are the ids then.
+        // Ids are then positions.
         kept.sort_by_key(|e| e.1);
     }
     let (memory, file) = (in_memory(&kept), stored.graph());
     let (m, s) = (memory.relation("_E").unwrap(), file.relation("_E").unwrap());
 
-    // Sampled, before anything is read as a whole.
+    // Sampling, before the graph is read as a whole.
     let samplers = |g: &Graph| NeighborSampler::new(g, [3, 2]).unwrap();
     let batch = |g: &Graph| samplers(g).sample([("_N", [1, 5])], SampleKey::new(3)).unwrap();
     let (a, b) = (batch(&memory), batch(file));
@@ -191,7 +191,7 @@ fn compare(edges: &[(u32, u32)], of: Options) -> Result<(), TestCaseError> {
         prop_assert_eq!(links(&memory), links(file));
     }
 
-    // Features of the edges of the stream, by original id.
+    // Features of all edges of the stream, by original id.
     let stream: Vec<f32> = (0..edges.len() + NODES as usize).map(|i| i as f32).collect();
     let source = MemoryRows::new(&stream, 1, RowType::F32).unwrap();
     let rows: Vec<u32> = found.iter().map(|&id| id as u32).collect();
@@ -202,7 +202,7 @@ fn compare(edges: &[(u32, u32)], of: Options) -> Result<(), TestCaseError> {
         prop_assert_eq!(x, ids.iter().map(|&id| id as f32).collect::<Vec<_>>());
     }
 
-    // In another order of nodes, by original ids.
+    // Renumbered, by original ids.
     if of.ids {
         let order: Vec<u32> = (0..NODES).map(|v| (v * 5 + 3) % NODES).collect();
         let order = Arc::new(Renumbering::new(order).unwrap());
@@ -214,7 +214,7 @@ fn compare(edges: &[(u32, u32)], of: Options) -> Result<(), TestCaseError> {
                 StoredGraph::create(dir.path(), [("_N", NODES as usize)], [(TYPE, "new")]).unwrap();
             let new = new.by_original_ids([("_N", order)]).unwrap();
             prop_assert_eq!(blocks(&samplers(&memory), 5, &[]), blocks(&samplers(&new), 5, &[]));
-            // What needs all edges is refused.
+            // Functions that need all edges return an error.
             if !kept.is_empty() {
                 let walked =
                     RandomWalk::new(&new, &["_E"]).unwrap().walk(&[0], 1, SampleKey::new(1));
@@ -222,13 +222,13 @@ fn compare(edges: &[(u32, u32)], of: Options) -> Result<(), TestCaseError> {
                 let without =
                     sampler.sample_excluding([("_N", [0])], [("_E", [0])], SampleKey::new(1));
                 for e in [walked.map(drop), without.map(drop)].map(Result::unwrap_err) {
-                    let is_refused = matches!(e, GraphError::Layout { .. });
-                    prop_assert!(is_refused, "{e}");
+                    let is_layout_error = matches!(e, GraphError::Layout { .. });
+                    prop_assert!(is_layout_error, "{e}");
                 }
             }
             let read = new.relation("_E").unwrap().read_stored();
-            let is_refused = matches!(read, Err(GraphError::Layout { .. }));
-            prop_assert!(is_refused || kept.is_empty(), "{:?}", read);
+            let is_layout_error = matches!(read, Err(GraphError::Layout { .. }));
+            prop_assert!(is_layout_error || kept.is_empty(), "{:?}", read);
         }
     }
     Ok(())
@@ -245,7 +245,7 @@ proptest! {
     }
 }
 
-/// The smallest graphs with an edge that is dropped.
+/// The smallest graphs with a dropped edge.
 #[test]
 fn small_graphs() {
     for edges in [

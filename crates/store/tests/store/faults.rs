@@ -1,4 +1,4 @@
-//! Writers that are killed, and writers on full disks. `tests/faults.sh` kills each a hundred times.
+//! Killed writers and full disks. `tests/faults.sh` kills each writer a hundred times.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,12 +12,12 @@ type Written = Result<(), StoreError>;
 /// Nodes of every file, more than there are versions.
 const NODES: u32 = 4000;
 
-/// Edge `i` of a version. Sources say which.
+/// Edge `i` of a version. Its source encodes the version.
 fn edge(i: u32, version: u64) -> (u32, u32) {
     ((i + version as u32) % NODES, i.wrapping_mul(2_654_435_761) % NODES)
 }
 
-/// A build of so many edges; one of another version that was killed is removed, one of this version goes on.
+/// A build of a version. A killed build of another version is removed, and one of this version is resumed.
 fn build(dir: &Path, version: u64, edges: u32) -> Result<BuildStats, StoreError> {
     let build = CscBuild::new(dir.join("csc"), NODES as usize, NODES as usize)
         .with_memory(4 << 20)
@@ -93,7 +93,7 @@ fn renumbered(dir: &Path) -> Option<u64> {
     path.exists().then(|| u64::from(Renumbering::open(path).unwrap().original_ids()[0]))
 }
 
-/// The ids of the batches of a version, as many as its number.
+/// The ids of the batches of a version; their number depends on it.
 fn batches(version: u64) -> impl Iterator<Item = Vec<u32>> {
     (0..=version as u32).map(|i| vec![i % 1000, (i + 500) % 1000])
 }
@@ -137,7 +137,7 @@ fn described_of(dir: &Path) -> Option<u64> {
     })
 }
 
-/// Parts of a version, in a folder of its own: those that are in a folder are removed before others are written.
+/// Parts of a version in a separate folder, since writing removes existing parts.
 fn parts(dir: &Path, version: u64) -> Written {
     if !dir.join("csc").exists() {
         build(dir, 0, 5000)?;
@@ -147,7 +147,7 @@ fn parts(dir: &Path, version: u64) -> Written {
     Assignment::new(part_of, 3)?.write(&csc, dir.join(format!("parts-{version}"))).map(drop)
 }
 
-/// The last folder of parts that is whole. Of a folder that is not, some file is missed.
+/// The last complete folder of parts. An incomplete folder lacks a file.
 fn parts_of(dir: &Path) -> Option<u64> {
     let mut found = None;
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -211,7 +211,7 @@ fn parts_to_be_killed() {
     write_until_killed(|dir, version| parts(dir, version).unwrap());
 }
 
-/// What is left of every writer is the old content or the new, and the next write removes what is temporary.
+/// After a kill, every writer leaves the old or the new content, and the next write removes temporary files.
 #[test]
 fn writers_killed_at_any_moment() {
     let left = |dir: &tempfile::TempDir| {
@@ -257,7 +257,7 @@ fn writers_on_a_full_disk() {
     let Some(disk) = small_disk("faults::writers_on_a_full_disk", 1024) else { return };
     let name = |version: Option<u64>| if version == Some(1) { "old" } else { "new" };
     let text = |e: StoreError| e.to_string();
-    // What a failed build leaves is for the next one to go on from.
+    // The next build resumes from the files of a failed one.
     let write = |dir: &Path| {
         build(dir, 2, 2000).map(drop).map_err(|e| {
             let _ = std::fs::remove_dir_all(dir.join("csc.building"));
@@ -280,7 +280,7 @@ fn writers_on_a_full_disk() {
         let old = |d: &Path| write(1)(d).unwrap();
         full_disk("graph description", &disk, old, write(2), |d| name(described_of(d)));
     }
-    // Part of a folder of parts is no partitioning.
+    // An incomplete folder of parts is not a partitioning.
     let write = |dir: &Path| {
         parts(dir, 2).map_err(|e| {
             assert_eq!(parts_of(dir), Some(1));

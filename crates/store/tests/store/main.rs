@@ -1,4 +1,4 @@
-//! Graphs and features in files, as a program uses them.
+//! Graphs and features in files, through the public API.
 
 mod build;
 #[cfg(feature = "sampling")]

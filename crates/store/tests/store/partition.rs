@@ -1,4 +1,4 @@
-//! Parts that are cut from a file.
+//! Partitioning of graphs in files.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ fn build(dir: &std::path::Path, n: usize, edges: &Edges) -> Arc<StoredCsc> {
 /// A node by type and id.
 type Node = (usize, u32);
 
-/// LDG and Fennel by definition, over all edges at every node, for `counts` nodes of each type. Edges lead to the
-/// types `into`; nodes of the others follow a majority vote.
+/// LDG and Fennel by definition, with all edges at every node, for `counts` nodes of each type. Destinations have the
+/// types `into`; nodes of all other types follow a majority vote.
 fn by_definition(
     counts: &[usize],
     edges: &[(Node, Node)],
@@ -55,7 +55,7 @@ fn by_definition(
                 Some(b) if score(p) <= score(b) => Some(b),
                 _ => Some(p),
             };
-            // As many nodes are left as parts are empty.
+            // The number of remaining nodes equals that of empty parts.
             let is_empty = |p: usize| sizes.iter().all(|of| of[p] == 0);
             let all_needed = (0..parts).filter(|&p| is_empty(p)).count() == left;
             let free = |&p: &usize| sizes[t][p] < most && (!all_needed || is_empty(p));
@@ -78,7 +78,7 @@ fn by_definition(
         }
         for t in (0..counts.len()).filter(|&t| !into[t]) {
             for v in nodes(t) {
-                // Destinations of its edges in the order in which they were assigned.
+                // Destinations of its edges in the order of their assignment.
                 let mut ends: Vec<Node> = edges.iter().filter(|e| e.0 == v).map(|e| e.1).collect();
                 ends.sort_unstable();
                 let (mut first, mut lead) = (0, 0);
@@ -135,7 +135,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Several types: authors, which no edge leads to, papers, and topics without an edge.
+    /// Several types: authors without in-edges, papers, and topics without edges.
     #[test]
     fn types_as_defined(
         cites in proptest::collection::vec((0u32..40, 0u32..40), 0..200), writes in proptest::collection::vec((0u32..25, 0u32..40), 0..200),
@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// Parts of a typed graph that are not those of the graph, or of another cut.
+/// Parts of another graph, or of another partitioning, of several types.
 #[cfg(feature = "sampling")]
 #[test]
 fn wrong_parts_of_types() {
@@ -226,7 +226,7 @@ fn wrong_parts_of_types() {
     );
     let e = of(false).write(&csc, &parts).unwrap_err().to_string();
     assert!(e.contains("the parts of the node types [\"_N\"]") && e.contains("item"), "{e}");
-    // A refused write has removed nothing.
+    // A rejected write has removed nothing.
     written.verify(&stored).unwrap();
     let e = Assignment::of_types([("user", vec![0; 20]), ("item", vec![0; 8])], 2).unwrap();
     let e = e.cut(&stored).unwrap_err().to_string();
@@ -234,7 +234,7 @@ fn wrong_parts_of_types() {
     assert!(Assignment::of_types([("user", vec![0]), ("user", vec![0])], 2).is_err());
     let e = Assignment::of_types([("user", vec![2])], 2).unwrap_err().to_string();
     assert!(e.contains("user") && e.contains("part_of"), "{e}");
-    // One relation's file of another cut.
+    // The file of one relation is from another partitioning.
     let file = parts.join("part-00000.1.csc");
     let save = std::fs::read(&file).unwrap();
     of(true).write(&stored, &parts).unwrap();
@@ -246,7 +246,7 @@ fn wrong_parts_of_types() {
     assert!(StoredPart::open(&parts, 1).is_ok());
 }
 
-/// As many parts as a third of the nodes, which an order of nodes by score alone leaves empty.
+/// With a third as many parts as nodes, assignment by score alone leaves parts empty.
 #[test]
 fn no_part_is_empty() {
     let dir = tempfile::tempdir().unwrap();
@@ -261,13 +261,13 @@ fn no_part_is_empty() {
     }
 }
 
-/// Communities are found: far fewer edges between parts than in a random cut, under the bound on sizes.
+/// Communities are detected: far fewer cut edges than for a random assignment, within the bound on sizes.
 #[test]
 fn communities() {
     let dir = tempfile::tempdir().unwrap();
     let (n, of) = (8000u32, 8);
     let hash = |x: u32| (x.wrapping_mul(2_654_435_761) ^ 0x9e37).wrapping_mul(0x85eb_ca6b) >> 8;
-    // Communities as ranges of ids, and dealt over all ids.
+    // Communities as ranges of ids, and interleaved.
     for (dealt, most) in [(false, 0.2), (true, 0.8)] {
         let edges: Edges = (0..n * 12)
             .map(|i| {
@@ -291,7 +291,7 @@ fn communities() {
     }
 }
 
-/// What `verify` finds: an edge of another node, a node in two parts, a changed byte.
+/// `verify` detects an edge of another node, a node in two parts, and a changed byte.
 #[test]
 fn wrong_parts() {
     let dir = tempfile::tempdir().unwrap();
@@ -313,7 +313,7 @@ fn wrong_parts() {
     CscBuild::new(&path, 50, 50).run(EdgeIter::new(other)).unwrap();
     let e = written.verify(&StoredCsc::open(&path).unwrap()).unwrap_err();
     assert!(e.to_string().contains("expected the in-edges of the graph"), "{e}");
-    // Part 1 of another cut: node 7 is in both.
+    // Part 1 of another partitioning: node 7 is in both parts.
     let save = ["nodes", "0.csc"].map(|f| {
         (
             parts.join(format!("part-00000.{f}")),
@@ -335,7 +335,7 @@ fn wrong_parts() {
     assert!(csc.num_edges() == 400);
 }
 
-/// Parts of an older cut in the folder are no parts of this one, and the two files of a part are of one cut.
+/// Parts of an older partitioning in the folder are removed, and both files of a part must belong to one partitioning.
 #[test]
 fn parts_of_two_cuts_are_not_mixed() {
     let dir = tempfile::tempdir().unwrap();
@@ -353,7 +353,7 @@ fn parts_of_two_cuts_are_not_mixed() {
 }
 
 #[test]
-fn assignments_that_do_not_fit_are_refused() {
+fn assignments_that_do_not_match_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("bipartite");
     CscBuild::new(&path, 100, 10).run(EdgeIter::new([(99, 3)])).unwrap();
@@ -370,22 +370,22 @@ fn assignments_that_do_not_fit_are_refused() {
     assert!(of.cut(&csc).unwrap_err().to_string().contains("the parts of 4 nodes"));
 }
 
-/// Files whose checksums are right, of which no partitioning makes a part.
+/// Files with right checksums that are not a valid part.
 #[test]
-fn parts_that_were_made_up_are_refused() {
+fn invalid_parts_with_right_checksums_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     let csc = build(dir.path(), 6, &vec![(0, 1), (2, 3), (4, 5), (1, 0)]);
     let parts = dir.path().join("parts");
     let of = |part_of: [u32; 6]| Assignment::new(part_of.to_vec(), 2).unwrap();
     let written = of([0, 1, 0, 1, 0, 1]).write(&csc, &parts).unwrap();
     written.verify(&csc).unwrap();
-    // The parts of a graph of more nodes, whose edges are those of this one.
+    // Parts of a graph with more nodes and the same edges.
     let more = dir.path().join("more");
     std::fs::create_dir(&more).unwrap();
     let wide = build(&more, 7, &vec![(0, 1), (2, 3), (4, 5), (1, 0)]);
     let e = written.verify(&wide).unwrap_err().to_string();
     assert!(e.contains("`_N`: expected 7 nodes, found 6"), "{e}");
-    // One part of each of two cuts.
+    // One part of each of two partitionings.
     let saved = ["nodes", "0.csc"].map(|ending| {
         let path = parts.join(format!("part-00000.{ending}"));
         (path.clone(), std::fs::read(path).unwrap())

@@ -1,4 +1,4 @@
-//! A rank opens its own part alone; what ranks draw together is the batch of the whole graph.
+//! Each rank opens only its part, and the samples of all ranks together are the batch of the whole graph.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn build(dir: &Path, n: usize, edges: &Edges, columns: bool) -> Arc<StoredCsc> {
     StoredCsc::open(dir.join("csc")).unwrap()
 }
 
-/// A folder per rank, with the files of its part alone.
+/// A folder per rank with only the files of its part.
 fn folders(dir: &Path, parts: usize) -> Vec<PathBuf> {
     let folder = |p: usize| {
         let own = dir.join(format!("rank-{p}"));
@@ -59,7 +59,7 @@ fn folders(dir: &Path, parts: usize) -> Vec<PathBuf> {
 /// Source, edge id and degree of the destination of every edge of a destination.
 type Row = (Vec<(u32, u64)>, u32);
 
-/// What a sampler draws for some nodes at one hop, by destination.
+/// The sampled edges of one hop by destination.
 fn draw(sampler: &NeighborSampler, hop: usize, nodes: &[u32], step: u64) -> Vec<Row> {
     let one = sampler
         .only_hop(hop)
@@ -80,8 +80,8 @@ fn draw(sampler: &NeighborSampler, hop: usize, nodes: &[u32], step: u64) -> Vec<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Hop by hop, each rank draws for the nodes that it owns, and asks the owners of halo nodes for the next hop:
-    /// rows, edge ids and degrees of the whole graph.
+    /// Each rank samples the hops of its nodes and requests the next hop from the owners of halo nodes:
+    /// rows, edge ids and degrees equal those of the whole graph.
     #[test]
     fn ranks_together(
         edges in proptest::collection::vec((0u32..60, 0u32..60), 1..400), part_of in proptest::collection::vec(0u32..3, 60),
@@ -125,11 +125,11 @@ proptest! {
             }
             nodes = next;
         }
-        // Nothing has read a part's edges as a whole.
+        // The edges of a part were never read as a whole.
         prop_assert!(of_ranks.iter().all(|s| s.graph().relations()[0].derived_bytes().host == 0));
     }
 
-    /// A part as a graph of its own, and its local file: the rows of inner nodes with all of their columns.
+    /// A part as a graph by local ids, and its file: the rows of inner nodes with all columns.
     #[test]
     fn a_part_by_local_ids(edges in proptest::collection::vec((0u32..30, 0u32..30), 0..200), columns in any::<bool>(), cut in 1u32..4) {
         let dir = tempfile::tempdir().unwrap();
@@ -147,7 +147,7 @@ proptest! {
             expected.sort_by_key(|e| e.1);
             prop_assert_eq!(found, expected);
             prop_assert_eq!(sub.node_ids[0].to_vec(), nodes);
-            // Draws of inner nodes are those of the whole graph, by other numbers, and leave the edges in their file.
+            // Samples of inner nodes equal those of the whole graph up to ids, and edges stay in the file.
             let fresh = part.subgraph().unwrap();
             NeighborSampler::new(&fresh.graph, [2]).unwrap().with_original_ids(&fresh).unwrap().sample([("_N", [0u32; 0])], SampleKey::new(1)).unwrap();
             prop_assert_eq!(fresh.graph.relations()[0].derived_bytes().host, 0);
@@ -202,7 +202,7 @@ fn what_a_part_does_not_know() {
             .to_string()
             .contains("node 0 of type `_N`: expected an inner node")
     );
-    // Another part, or its files under this one's name.
+    // Another part, or its files renamed to this part.
     assert!(StoredPart::open(own, 0).is_err());
     for ending in ["nodes", "0.csc"] {
         std::fs::copy(
@@ -221,8 +221,8 @@ fn what_a_part_does_not_know() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// The same with several types: for the nodes that it owns each rank draws, in every relation, what the whole graph
-    /// has, and knows the owners of the others.
+    /// The same with several types: each rank samples its nodes in every relation as the whole graph does,
+    /// and has the owners of halo nodes.
     #[test]
     fn ranks_together_by_type(
         buys in proptest::collection::vec((0u32..40, 0u32..15), 1..200), likes in proptest::collection::vec((0u32..40, 0u32..15), 0..80),
@@ -265,7 +265,7 @@ proptest! {
                 prop_assert_eq!(found.in_degrees(e), expected.in_degrees(e));
                 prop_assert_eq!(g.relations()[e].derived_bytes().host, 0);
             }
-            // The same by local ids.
+            // By local ids.
             let sub = part.subgraph().unwrap();
             let local = [("item", (0..part.inner("item").len() as u32).collect::<Vec<_>>()), ("user", (0..part.inner("user").len() as u32).collect())];
             let local = NeighborSampler::new(&sub.graph, [3]).unwrap().with_original_ids(&sub).unwrap().sample(local, key).unwrap();

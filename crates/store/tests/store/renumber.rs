@@ -1,4 +1,4 @@
-//! Files in new ids: the graph and the features of before, under other numbers.
+//! Renumbered files: the same graph and features by other ids.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn weight(i: usize) -> f32 {
     (i % 5) as f32 * 0.5
 }
 
-/// Files of the edges in new ids, or in their own.
+/// Files of the edges in new or original ids.
 fn files(
     dir: &std::path::Path,
     cites: &Edges,
@@ -79,8 +79,8 @@ fn edges(src: usize) -> impl Strategy_<Value = Edges> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Of any order: by original ids the batches of before; by new ids, with draws keyed by original ones, the same
-    /// under other numbers.
+    /// For any permutation: batches by original ids do not change; by new ids, with sampling keyed by original ids, they are
+    /// the same up to ids.
     #[test]
     fn batches_of_before(
         cites in edges(PAPERS), writes in edges(AUTHORS),
@@ -118,7 +118,7 @@ proptest! {
         prop_assert!(by_original.relations().iter().all(|r| r.derived_bytes().host == 0), "nothing has read the edges as a whole");
     }
 
-    /// Orders by their definitions, and files of them.
+    /// Orders equal their definitions, also after writing and reading.
     #[test]
     fn orders(cites in edges(PAPERS), part_of in proptest::collection::vec(0u32..4, PAPERS)) {
         let dir = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ fn row(v: u32, width: usize) -> Vec<f32> {
     (0..width as u32).map(|c| ((v * 31 + c * 7) % 257) as f32 - 128.0).collect()
 }
 
-/// Rows in new order are those of before, in every format and however little memory there is.
+/// Renumbered rows equal the original ones, in every format and for any memory.
 #[test]
 fn rows_in_new_order() {
     let dir = tempfile::tempdir().unwrap();
@@ -166,7 +166,7 @@ fn rows_in_new_order() {
     }
 }
 
-/// What is read often lies together: hubs first, a request for them reads a few sectors.
+/// Frequent rows are adjacent: with hubs first, a request for hubs reads few sectors.
 #[test]
 fn hubs_share_sectors() {
     let dir = tempfile::tempdir().unwrap();
@@ -188,13 +188,13 @@ fn hubs_share_sectors() {
     let ((a, far), (b, near)) =
         (read(&before, hubs.clone()), read(&new, of.to_new(&hubs).unwrap()));
     assert!(a == b && near <= 4 * 4096, "{near}");
-    // Where the file system refuses direct reads, both read these rows and nothing else.
+    // Without direct reads, both only read the rows themselves.
     assert!(far == 200 * 64 || 5 * near < far, "{near} bytes against {far}");
     assert_eq!(of.to_new(&hubs).unwrap(), (0..200).collect::<Vec<_>>());
 }
 
 #[test]
-fn what_is_refused() {
+fn errors() {
     let dir = tempfile::tempdir().unwrap();
     let of = |ids: Vec<u32>| Renumbering::new(ids).map_err(|e| e.to_string());
     assert!(
@@ -222,7 +222,7 @@ fn what_is_refused() {
         by(vec![("paper", swap.clone())]).contains("one id per node")
             && by(vec![("book", swap.clone())]).contains("book")
     );
-    // All edges at once: the rows of the file stand in another order.
+    // All edges at once: the rows of the file are in another order.
     let order = Arc::new(Renumbering::new((0..PAPERS as u32).rev().collect()).unwrap());
     assert!(stored.by_original_ids([("paper", order.clone()), ("paper", order.clone())]).is_err());
     let moved =

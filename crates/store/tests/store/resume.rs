@@ -1,4 +1,4 @@
-//! Builds that are killed go on where they were, in the memory given.
+//! Killed builds resume, and builds respect their memory limit.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,7 @@ fn build(path: &Path, memory: u64) -> CscBuild {
     CscBuild::new(path, NODES as usize, NODES as usize).with_memory(memory).with_edge_ids()
 }
 
-/// Run by the tests below, in a process of its own.
+/// The tests below run this in a separate process.
 #[test]
 #[ignore = "run by the tests of this file in a process of its own"]
 fn child() {
@@ -41,7 +41,7 @@ fn start(path: &Path, before: &str) -> Child {
         .unwrap()
 }
 
-/// Waits until the journal has an entry, then kills; whether the build was still under way.
+/// Waits until the journal has an entry, then kills the build. Returns whether it was still running.
 fn kill_at(path: &Path, entry: &str, count: usize) -> bool {
     let (mut child, began) = (start(path, ""), Instant::now());
     let journal = path.with_file_name("csc.building").join("journal");
@@ -59,7 +59,7 @@ fn kill_at(path: &Path, entry: &str, count: usize) -> bool {
     killed && !path.exists()
 }
 
-/// Killed while it sorts, and again while it merges, a build ends with the file of one that nobody killed.
+/// A build that is killed while sorting, and again while merging, results in the same file as an uninterrupted one.
 #[cfg(unix)]
 #[test]
 fn killed_and_resumed() {
@@ -68,7 +68,7 @@ fn killed_and_resumed() {
     build(&whole, 64 << 20).run(EdgeIter::new((0..EDGES).map(edge))).unwrap();
     let path = dir.path().join("csc");
     assert!(kill_at(&path, "Run", 3), "killed while it sorted");
-    // A last line that was not written whole.
+    // An incomplete last line.
     let journal = dir.path().join("csc.building/journal");
     let mut text = std::fs::read_to_string(&journal).unwrap();
     text.push_str("0123456789abcdef {\"Run\":{\"re");
@@ -80,7 +80,7 @@ fn killed_and_resumed() {
     assert_eq!(stats.resumed, u64::from(EDGES), "nothing of the stream was read again");
     assert!(std::fs::read(&path).unwrap() == std::fs::read(&whole).unwrap());
     assert!(!dir.path().join("csc.building").exists());
-    // Killed about when the result gets its name: before or after, the next call ends with the same file.
+    // Killed shortly before or after the rename of the result: the next call results in the same file.
     std::fs::remove_file(&path).unwrap();
     kill_at(&path, "Finished", 1);
     build(&path, 4 << 20).run(EdgeIter::new((0..EDGES).map(edge))).unwrap();
@@ -88,7 +88,7 @@ fn killed_and_resumed() {
     assert!(!dir.path().join("csc.building").exists());
 }
 
-/// Sorting in memory would take 64 MB; the heap is limited to 40, of which the build asks for 4.
+/// Sorting in memory would take 64 MB. The heap is limited to 40 MB, and the build uses 4.
 #[cfg(target_os = "linux")]
 #[test]
 fn in_the_memory_given() {

@@ -1,4 +1,4 @@
-//! Feature files, and caches over them: the rows that were written, whatever stays in memory.
+//! Feature files and their caches return the written rows for any cache content.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ fn value(row: usize, column: usize) -> f32 {
 fn write(path: &std::path::Path, rows: usize, width: usize, format: RowFormat) -> StoredRows {
     let mut out = RowWriter::create(path, rows, width, format).unwrap();
     let numbers: Vec<f32> = (0..rows).flat_map(|r| (0..width).map(move |c| value(r, c))).collect();
-    // In pieces of other sizes than blocks.
+    // In chunks of other sizes than blocks.
     numbers.chunks((width * 777).max(1)).for_each(|part| out.put(part).unwrap());
     out.finish().unwrap();
     StoredRows::open(path).unwrap()
@@ -52,7 +52,7 @@ fn every_format_and_width() {
 }
 
 #[test]
-fn what_is_refused() {
+fn errors() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("rows");
     let mut out = RowWriter::create(&path, 2, 3, RowFormat::Int8).unwrap();
@@ -86,8 +86,8 @@ fn batches() -> impl Strategy<Value = Vec<Vec<u32>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Rows are those of the file under every budget, window and policy; an optimal cache reads no more than the
-    /// last used one.
+    /// Rows equal those of the file for every budget, window and policy; an optimal cache does not read more than an
+    /// LRU cache.
     #[test]
     fn rows_through_caches(batches in batches(), budget in 0u64..20_000, window in 1usize..40) {
         let dir = tempfile::tempdir().unwrap();
@@ -118,7 +118,7 @@ proptest! {
     }
 }
 
-/// Popular rows and passing ones: what is known of the future saves a good part of the reads of the same bytes.
+/// With frequent and rare rows, planning saves a large share of reads with the same memory.
 #[test]
 fn the_future_is_worth_reads() {
     let dir = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ fn the_future_is_worth_reads() {
             ids
         })
         .collect();
-    // The same rows in memory: a quarter of the budget of planned batches is the plan.
+    // The same number of rows in memory: a quarter of the budget of planned batches is the plan.
     let rows = 3000 * (1024 + 32);
     let lru = CachedRows::new(StoredRows::open(&path).unwrap(), rows);
     for ids in &batches {
@@ -161,7 +161,7 @@ fn the_future_is_worth_reads() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// A plan from batch `k` on gives the batches from `k` on, and neither makes nor reads those before.
+    /// A plan from batch `k` on returns the batches from `k` on, and neither samples nor reads earlier ones.
     #[test]
     fn plans_begin_anywhere(batches in batches(), budget in 0u64..20_000, window in 1usize..40, at in 0.0..1.0) {
         let dir = tempfile::tempdir().unwrap();
@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// An error of a batch ends them, after those that came before; dropping the batches early ends the threads.
+/// An error of a batch ends the iteration after all previous batches; dropping the iterator early ends the threads.
 #[test]
 fn errors_and_early_ends() {
     let dir = tempfile::tempdir().unwrap();
@@ -206,7 +206,7 @@ fn errors_and_early_ends() {
     drop(endless);
 }
 
-/// A read that fails leaves no row in the cache that was not read: the next one is right.
+/// A failed read leaves no invalid row in the cache: the next read is right.
 #[test]
 fn a_cache_is_right_after_a_failed_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -225,7 +225,7 @@ fn a_cache_is_right_after_a_failed_read() {
     }
 }
 
-/// One pass over the file in many reads, and many passes: rows are those of the file under every budget.
+/// Rows equal those of the file for every budget: one pass in many reads, and many passes.
 #[test]
 fn packed_in_many_reads() {
     let dir = tempfile::tempdir().unwrap();
@@ -245,9 +245,9 @@ fn packed_in_many_reads() {
     }
 }
 
-/// A plan is of rows that a batch reads once each.
+/// Planned ids must be distinct inside a batch.
 #[test]
-fn a_row_twice_in_a_batch_is_refused() {
+fn a_repeated_row_of_a_batch_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let rows = Arc::new(write(&dir.path().join("rows"), 10, 2, RowFormat::F32));
     let mut planned =
@@ -260,7 +260,7 @@ fn a_row_twice_in_a_batch_is_refused() {
     assert!(packed.unwrap_err().to_string().contains("row 4 twice"));
 }
 
-/// Nothing stays of a file that was not finished, and more rows than ids count are refused before they are written.
+/// An unfinished file is removed, and more rows than ids can number are an error before any write.
 #[test]
 fn unfinished_files_leave_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -291,15 +291,15 @@ fn large_numbers_stay_finite() {
     }
 }
 
-/// Rows of 256 bytes are sixteen to a sector and of 2 KiB two, of which each is read once where all have room; rows
-/// that are larger are read one by one.
+/// Rows of 256 bytes or 2 KiB share sectors, and each sector is read once if all rows fit into the cache. Larger rows
+/// are read one by one.
 #[test]
 fn rows_of_a_sector_are_read_once() {
     let dir = tempfile::tempdir().unwrap();
     for (width, per_sector) in [(64, 16), (512, 2), (513, 1)] {
         let rows = 512;
         let stored = Arc::new(write(&dir.path().join("rows"), rows, width, RowFormat::F32));
-        // Each row once, and those of a sector in sixteen batches.
+        // Each row once, with the rows of a sector in sixteen batches.
         let batches =
             (0..16u32).map(|step| Ok((step, (0..32).map(|i| 16 * i + step).collect::<Vec<u32>>())));
         let mut planned = PlannedRows::new(stored, 64 << 20, 1000, batches);
@@ -318,7 +318,7 @@ fn rows_of_a_sector_are_read_once() {
         let stats = planned.stats();
         if !stats.bytes_read.is_multiple_of(4096) {
             println!(
-                "skipped: the file system of temporary files refuses reads past the page cache"
+                "skipped: the file system of temporary files does not support reads past the page cache"
             );
             return;
         }

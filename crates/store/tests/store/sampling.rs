@@ -1,4 +1,4 @@
-//! Batches out of files are those of the same graph in memory, bit for bit.
+//! Batches from files equal those of the same graph in memory, bit for bit.
 
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_sampling::{NeighborSampler, SampleKey, Strategy};
@@ -20,7 +20,7 @@ fn weight(i: usize) -> f32 {
     (i % 5) as f32 * 0.5
 }
 
-/// The graph in memory and in files, with edge ids or without, and weights in the file of `cites`.
+/// The graph in memory and in files, with or without edge ids, and with weights in the file of `cites`.
 fn both(dir: &std::path::Path, cites: &Edges, writes: &Edges, ids: bool) -> (Graph, StoredGraph) {
     let split = |edges: &Edges| -> (Vec<u32>, Vec<u32>) { edges.iter().copied().unzip() };
     let (c, w) = (split(cites), split(writes));
@@ -104,11 +104,11 @@ proptest! {
         }
         let all = |g: &Graph| NeighborSampler::new(g, [-1, -1]).unwrap();
         same(&all(&memory), &all(stored.graph()), &seeds, ids)?;
-        // Nothing of this has read the edges as a whole.
+        // Sampling has not read the edges as a whole.
         prop_assert!(stored.graph().relations().iter().all(|r| r.derived_bytes().host == 0));
     }
 
-    /// Weights out of the file of one relation; the other one is not sampled.
+    /// Weights from the file of one relation; the other relation is not sampled.
     #[test]
     fn weights_of_files(cites in edges(50, 50), ids in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();
@@ -120,13 +120,13 @@ proptest! {
         let s = s.with_stored_weights(CITES).unwrap();
         for strategy in [Strategy::Weighted, Strategy::TopK, Strategy::Labor { layer_dependent: false }] {
             // `writes` has no weights in its file.
-            let refused = s.clone().with_strategy(strategy);
+            let result = s.clone().with_strategy(strategy);
             if !matches!(strategy, Strategy::Labor { .. }) {
-                let missing = matches!(&refused, Err(GraphError::MissingRelation { .. }));
+                let missing = matches!(&result, Err(GraphError::MissingRelation { .. }));
                 prop_assert!(missing, "{:?}", strategy);
                 continue;
             }
-            same(&m.clone().with_strategy(strategy).unwrap(), &refused.unwrap(), &seeds, ids)?;
+            same(&m.clone().with_strategy(strategy).unwrap(), &result.unwrap(), &seeds, ids)?;
         }
         let one = Graph::homogeneous(50, cites.iter().map(|e| e.0).collect(), cites.iter().map(|e| e.1).collect()).unwrap();
         let alone = StoredGraph::create(dir.path(), [("_N", 50)], [(("_N", "_E", "_N"), "cites")]).unwrap();
@@ -147,7 +147,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_refused() {
+fn errors() {
     let dir = tempfile::tempdir().unwrap();
     let (memory, stored) = both(dir.path(), &vec![(1, 2)], &vec![(0, 0)], false);
     let sampler = NeighborSampler::new(stored.graph(), [2]).unwrap();
@@ -168,7 +168,7 @@ fn what_is_refused() {
     );
 }
 
-/// A damaged block ends the batch that meets it with an error that names file and block, and no other one.
+/// A damaged block is an error, which names file and block, of the batches that read it, and of no other batch.
 #[test]
 fn damage_is_an_error_of_the_batch() {
     let dir = tempfile::tempdir().unwrap();
@@ -190,19 +190,19 @@ fn damage_is_an_error_of_the_batch() {
     assert!(StoredCsc::open(&path).unwrap().verify().is_err());
 }
 
-/// Whatever block is damaged, of edge ids and offsets too, the batch that needs it is an error: what a block says
-/// later cannot fail.
+/// If any block is damaged, also of edge ids and offsets, sampling a batch that needs it is an error, since later reads
+/// cannot return one.
 #[test]
 fn damage_never_panics_later() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("csc");
-    // A ring with chords: hop by hop away from the seed, so sources of the last hop are no destinations.
+    // A ring with chords: each hop moves away from the seed, so sources of the last hop are not destinations.
     let n = 40_000u32;
     let edges = (0..3 * n).map(|i| ((i % n + 1 + i / n * 9000) % n, i % n));
     CscBuild::new(&path, n as usize, n as usize).with_edge_ids().run(EdgeIter::new(edges)).unwrap();
     let whole = std::fs::read(&path).unwrap();
     let (mut failed, mut passed) = (0, 0);
-    // Every block of every section, and the seeds of either end.
+    // Every block of every section, and seeds at both ends.
     for at in (4096 + 11..whole.len()).step_by(1 << 16) {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
@@ -237,7 +237,7 @@ fn damage_never_panics_later() {
     assert!(failed > 10 && passed > 10, "{failed} and {passed}");
 }
 
-/// Exclusions by edge id, out of files with ids and without.
+/// Exclusions by edge id, for files with and without ids.
 #[test]
 fn excluded_edges() {
     let dir = tempfile::tempdir().unwrap();
@@ -257,8 +257,8 @@ fn excluded_edges() {
     assert_eq!(of(&memory), of(stored.graph()));
 }
 
-/// Blocks and rows of packed batches are those that were sampled and gathered; other graphs and files of rows alone
-/// are refused, and so is a byte of a block that changed.
+/// Blocks and rows of packed batches equal the sampled and gathered ones. Other graphs, files of rows only,
+/// and changed bytes of a block are errors.
 #[test]
 fn packed_batches() {
     let dir = tempfile::tempdir().unwrap();
@@ -278,7 +278,7 @@ fn packed_batches() {
         let ids = batch.input_nodes("paper").to_vec();
         Ok((batch, ids))
     };
-    // Without room, with room for some rows, and for all.
+    // A budget for no rows, for some rows, and for all.
     for budget in [0, 8_000, 1 << 20] {
         let path = dir.path().join(format!("packed-{budget}"));
         PackedBatches::write(&path, &rows, budget, || (0..9).map(sample)).unwrap();
@@ -292,7 +292,7 @@ fn packed_batches() {
             assert_eq!(loaded.batch.to_bytes().unwrap(), batch.to_bytes().unwrap());
         }
         assert!(packed.load(9, &sampler).unwrap_err().to_string().contains("batch of 9"));
-        // Read ahead, from any batch on; who stops early waits for nothing.
+        // Prefetched from any batch on; dropping the iterator early does not block.
         for first in [0, 7, 9] {
             let mut steps = first as u64..9;
             for loaded in packed.epoch(first, &sampler) {
@@ -304,14 +304,14 @@ fn packed_batches() {
             assert_eq!(steps.next(), None);
         }
         assert_eq!(packed.epoch(3, &sampler).take(2).filter(Result::is_ok).count(), 2);
-        // The same graph in memory numbers positions otherwise.
+        // The same graph in memory has other positions.
         let in_memory = NeighborSampler::new(&memory, [3, 2]).unwrap();
         let e = packed.load(0, &in_memory).unwrap_err().to_string();
         assert!(e.contains("batch 0") && e.contains("edges that it does not have"), "{e}");
         let fewer = NeighborSampler::new(graph, [3]).unwrap();
         assert!(packed.load(0, &fewer).unwrap_err().to_string().contains("as many hops"));
-        let refused: Vec<bool> = packed.epoch(2, &fewer).map(|b| b.is_err()).collect();
-        assert_eq!(refused, [true]);
+        let errors: Vec<bool> = packed.epoch(2, &fewer).map(|b| b.is_err()).collect();
+        assert_eq!(errors, [true]);
         assert_eq!(packed.epoch(10, &sampler).count(), 0);
         // One byte of the blocks, in the middle of their section.
         let mut bytes = std::fs::read(&path).unwrap();
@@ -323,7 +323,7 @@ fn packed_batches() {
         let damaged = PackedBatches::open(&damaged).and_then(|p| p.load(4, &sampler));
         assert!(matches!(damaged, Err(StoreError::Damaged { .. })), "{damaged:?}");
     }
-    // Other batches the second time.
+    // Batches that differ in the second pass.
     let calls = std::cell::Cell::new(0);
     let e = PackedBatches::write(dir.path().join("other"), &rows, 0, || {
         calls.set(calls.get() + 1);

@@ -341,7 +341,7 @@ impl Partition {
             edge_feats: Features::new(),
             attributes: no_attributes(&schema),
         };
-        // A build that drops edges leaves gaps in the ids of the others.
+        // A build that drops edges leaves gaps in the ids of the remaining ones.
         let checked = partition.check(&path, true);
         agree(comm, "parts of own edges", checked.map(|()| partition))
     }

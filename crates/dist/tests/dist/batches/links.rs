@@ -1,4 +1,4 @@
-//! Batches of edges over parts are those of one machine.
+//! Link batches over parts equal those of one machine.
 
 use std::collections::HashSet;
 
@@ -36,7 +36,7 @@ fn pairs_of_each(pairs: NegativePairs) -> usize {
     }
 }
 
-/// Whether source and destination of negative pair `j` of a seed edge were drawn.
+/// Whether the source and the destination of negative pair `j` of a seed edge were sampled.
 fn drawn(pairs: NegativePairs, j: usize) -> [bool; 2] {
     match pairs {
         NegativePairs::Global(_) => [true; 2],
@@ -44,7 +44,7 @@ fn drawn(pairs: NegativePairs, j: usize) -> [bool; 2] {
     }
 }
 
-/// Seed edges of one type, and what a sampler makes of them.
+/// Seed edges of one type, and settings of their sampler.
 #[derive(Clone)]
 struct Seeds {
     etype: usize,
@@ -53,7 +53,7 @@ struct Seeds {
     exclusion: LinkExclusion,
 }
 
-/// Which times seed edges have.
+/// The times of seed edges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Times {
     None,
@@ -65,7 +65,7 @@ impl Seeds {
     fn wide(&self) -> Vec<u64> {
         self.edges.iter().map(|&e| u64::from(e)).collect()
     }
-    /// The time of each seed edge, where some are given: before or after its own.
+    /// The time of each seed edge, if times are given: before or after the time of the edge.
     fn given(&self, e: u64) -> i64 {
         ((7 * e + self.etype as u64) % 60) as i64
     }
@@ -88,7 +88,7 @@ fn near(g: &Graph, times: Times) -> NeighborSampler {
     (0..5).filter(|_| times != Times::None).fold(sampler, |s, e| s.with_times(e, &of(e)).unwrap())
 }
 
-/// The batch of one machine: of a sampler of one edge type for one list of seeds, else of one for several.
+/// The batch of one machine: a sampler of one edge type for one list of seeds, otherwise a sampler of several types.
 fn whole(g: &Graph, seeds: &[Seeds], times: Times, key: SampleKey) -> (MiniBatch, Vec<SeedLinks>) {
     if let [one] = seeds {
         let links = one.alone(LinkSampler::new(near(g, times), one.etype).unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn whole(g: &Graph, seeds: &[Seeds], times: Times, key: SampleKey) -> (MiniBatch
     (batch, seeds.iter().map(|of| links[of.etype].clone()).collect())
 }
 
-/// As [`whole`], this rank's share.
+/// This rank's share of [`whole`].
 fn share(
     d: &DistGraph,
     seeds: &[Seeds],
@@ -184,7 +184,7 @@ fn same_shares(g: &Graph, parts: &PartitionedGraph, seeds: &[Seeds], times: Time
                 }
             };
             for (side, t) in [s, t].into_iter().enumerate() {
-                // Nodes that negatives keep are seeds once.
+                // Nodes that negatives keep occur once among the seeds.
                 let new: Vec<usize> =
                     (0..neg.src.len()).filter(|j| drawn(of.pairs, j % k)[side]).collect();
                 nodes[t].extend(
@@ -273,7 +273,7 @@ proptest! {
         same_shares(&g, &parts, &[seeds], times, SampleKey::new(seed).at(1, 5));
     }
 
-    /// Each with pairs and exclusion of its own, some without a seed.
+    /// Each type has other negatives and exclusions; some have no seed.
     #[test]
     fn shares_of_several_types_together_are_the_batch(
         sizes in sizes(), parts in 1usize..5, seed in 0u64..1_000_000, kinds in [kinds(), kinds(), kinds()], first in 0usize..3,
@@ -322,7 +322,7 @@ pub(crate) fn some_shares_are_the_batch(n: usize) {
     }
 }
 
-/// Negatives by weights, conditions and the like are those of one machine, kept endpoint by kept endpoint.
+/// Weighted and conditional negatives equal those of one machine, for each kept endpoint.
 pub(crate) fn described_negatives_are_those_of_one_machine(n: usize) {
     let g = random(3, SOME);
     let etype = g.schema().etype("self").unwrap();
@@ -410,7 +410,7 @@ pub(crate) fn described_negatives_are_those_of_one_machine(n: usize) {
     });
 }
 
-pub(crate) fn refusals(n: usize) {
+pub(crate) fn errors(n: usize) {
     let g = random(1, SOME);
     let parts = scattered(&g, n, 1);
     on_ranks(&parts, |d| {
@@ -418,7 +418,7 @@ pub(crate) fn refusals(n: usize) {
         // More pairs than memory holds.
         let many = new()?.with_negatives(NegativePairs::Global(usize::MAX))?;
         assert!(many.sample(&[0, 1, 2], SampleKey::new(0)).is_err());
-        // A pair that is drawn takes more than the 17 bytes of one that was.
+        // An unchecked pair takes more than the 17 bytes of a checked one.
         let e = new()?
             .with_negatives(NegativePairs::Global(1 << 50))?
             .sample(&[0, 1, 2], SampleKey::new(0))
@@ -455,7 +455,7 @@ pub(crate) fn refusals(n: usize) {
         assert_eq!(hetero()?.sample([("self", vec![]), ("none", vec![])], key)?.links.len(), 5);
         Ok(())
     });
-    // Owners of sources that do not hold their out-edges cannot tell which pairs have none.
+    // Owners of sources without their out-edges cannot check whether a pair has an edge.
     let bare = partition_graph(&g, &anywhere(&g, n, 1, 1).with_num_hops(0)).unwrap();
     on_ranks(&bare, |d| {
         let new = || DistLinkSampler::new(DistSampler::new(d, [1])?, "self");
@@ -464,7 +464,7 @@ pub(crate) fn refusals(n: usize) {
         assert!(new()?.with_negatives(NegativePairs::PerDestination(1)).is_ok());
         Ok(())
     });
-    // One rank lacks an out-edge, and no rank goes on without it.
+    // An out-edge is missing on one rank, which is an error on all ranks.
     let lone = Graph::homogeneous(n, vec![0], vec![n as u32 - 1]).unwrap();
     let method = PartitionMethod::custom([("_N", (0..n as u32).collect::<Vec<_>>())]);
     let config = PartitionConfig::new("g", n).with_method(method).with_num_hops(0);
@@ -518,7 +518,7 @@ pub(crate) fn splits_cover_each_seed_once_with_as_many_steps_everywhere(n: usize
                 };
                 let mut all: Vec<u64> = splits.iter().flat_map(|s| s.ids.clone()).collect();
                 if by == SplitBy::Even {
-                    // Kept ids are ascending inside of each rank's.
+                    // Without reshuffling, ids ascend inside those of each rank.
                     assert!(
                         all.is_sorted()
                             || !parts.book().is_reshuffled()
@@ -547,7 +547,7 @@ pub(crate) fn splits_cover_each_seed_once_with_as_many_steps_everywhere(n: usize
             let one = d.own_nodes("a")?[0];
             let twice = [one, one];
             assert!(d.node_split("a", SplitOf::Own(&twice), SplitBy::Owner).is_err());
-            // Labels go up to 4: no rank has that number.
+            // Labels go up to 4, which is not a rank.
             assert!(d.node_split("a", SplitOf::All, SplitBy::Trainer("label")).is_err());
             assert!(d.node_split("a", SplitOf::Mask("feat"), SplitBy::Owner).is_err());
             d.comm().barrier("still in step").map_err(DistError::from)

@@ -1,4 +1,4 @@
-//! Loaders: shares of one machine's batches, prefetched or not, from any batch on, stopping at any moment.
+//! Loaders: batches equal shares of those of one machine, with and without prefetch, resumed and dropped at any batch.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -171,7 +171,7 @@ pub(crate) fn goes_on_from_any_batch_and_ends_early(n: usize) {
     });
 }
 
-/// One rank has enough: the others hear of it, and nobody waits.
+/// One rank drops its epoch: all ranks get an error, and none deadlocks.
 pub(crate) fn an_epoch_that_one_rank_drops_is_an_error_on_the_others(n: usize) {
     let g = random(5, SOME);
     let parts = scattered(&g, n, 7);
@@ -214,7 +214,7 @@ pub(crate) fn caches_change_no_row_and_count(n: usize) {
     });
 }
 
-pub(crate) fn rows_that_trial_batches_ask_for_most_are_kept(n: usize) {
+pub(crate) fn rows_that_trial_batches_use_most_are_cached(n: usize) {
     let g = random(5, SOME);
     let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
@@ -238,8 +238,8 @@ pub(crate) fn rows_that_trial_batches_ask_for_most_are_kept(n: usize) {
         let (_, by_id) = run(presampled(8, Presampling { batches: 0, ..trial })?)?;
         assert!(by_id.iter().all(|s| s.rows == 0));
         assert!(kept[0].rows <= 8 && kept[0].hits > 0, "{}", kept[0]);
-        // With room for all that was asked for, next to nothing is missed: nodes far from all seeds of the trial's
-        // one epoch.
+        // With room for all rows of the trial there are few misses: nodes far from all seeds of the one trial
+        // epoch.
         let (_, every) = run(presampled(1000, trial)?)?;
         assert!(
             every[0].hit_rate() > 0.8 && every[0].hits > kept[0].hits,
@@ -247,7 +247,7 @@ pub(crate) fn rows_that_trial_batches_ask_for_most_are_kept(n: usize) {
             every[0],
             kept[0]
         );
-        // The rows that were kept are asked for more often than as many others would be.
+        // The cached rows are used more often than the same number of other rows.
         let share = kept[0].rows as f64 / every[0].rows as f64;
         assert!(
             kept[0].hit_rate() > share,
@@ -262,7 +262,7 @@ pub(crate) fn rows_that_trial_batches_ask_for_most_are_kept(n: usize) {
     });
 }
 
-pub(crate) fn what_is_wrong_is_wrong_on_all_ranks(n: usize) {
+pub(crate) fn errors_of_one_rank_reach_all_ranks(n: usize) {
     let g = random(5, SOME);
     let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
@@ -297,7 +297,7 @@ pub(crate) fn what_is_wrong_is_wrong_on_all_ranks(n: usize) {
         assert!(features()?.with_labels("a", "label")?.with_labels("a", "trainer").is_err());
         assert!(features()?.with_edge_labels("self", "w").is_err());
         assert!(features()?.with_edge_labels("self", "m")?.with_edge_labels("self", "t").is_err());
-        // Seeds of another kind, on one rank alone.
+        // Seeds of another kind on one rank only.
         let (nodes, edges) = (dist_seeds(d)?, d.edge_seeds([("self", [0])])?);
         let e = Loader::new(DistSampler::new(d, [1])?, if bad { edges } else { nodes }, 10)
             .err()
@@ -359,7 +359,7 @@ type Numbers = Option<(Vec<usize>, Vec<f32>)>;
 /// Features of nodes, of edges and of seed edges, labels.
 type Read = (Vec<Numbers>, Vec<Vec<Numbers>>, Vec<Option<Vec<i64>>>);
 
-/// What a network reads of a batch, beside its blocks.
+/// Inputs of a network in addition to blocks.
 macro_rules! read {
     ($batch:expr) => {{
         let batch = &$batch;
@@ -421,7 +421,7 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
     let edges: Vec<u32> = (0..150).step_by(4).collect();
     let wide: Vec<u64> = edges.iter().map(|&e| u64::from(e)).collect();
     let pairs = NegativePairs::PerSource(2);
-    // Then a share of a batch is the batch of these edges.
+    // The share of a batch is then the batch of these edges.
     let exclusion = LinkExclusion::Nothing;
     let links = LinkSampler::new(NeighborSampler::new(&g, [3, 2]).unwrap(), own_type)
         .unwrap()
@@ -548,7 +548,7 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
     }
 }
 
-/// Batches of another sampler, and the seeds of all ranks as these count them.
+/// A user-defined sampler: batches of another sampler, and the number of seeds of all ranks.
 #[derive(Clone)]
 struct Counting(DistSampler);
 
@@ -618,7 +618,7 @@ pub(crate) fn a_sampler_of_a_user_is_loaded_in_order(n: usize) {
         };
         let all = new(0, 2)?.epoch(1).map(see).collect::<Result<Vec<_>, _>>()?;
         assert_eq!(all.len(), 4);
-        // Batches of the sampler of the library, whose communicator is another.
+        // Batches of the library's sampler over another communicator.
         let plain = loader(d, 0)?
             .epoch(1)
             .map(|b| Ok(content(&b?.batch.mini)))
@@ -638,7 +638,7 @@ pub(crate) fn a_sampler_of_a_user_is_loaded_in_order(n: usize) {
                     "{workers} workers, stopped at batch {stop}"
                 );
             }
-            // Two epochs at once, each with a communicator of its own.
+            // Two concurrent epochs, each with a separate communicator.
             let (mut one, mut other) = (loader.epoch(1), loader.epoch(1));
             for want in &all {
                 let both = [one.next(), other.next()].map(|b| see(b.unwrap()));

@@ -1,4 +1,4 @@
-//! Training in batches over parts: the losses of one machine, and of a run that was stopped.
+//! Mini-batch training over parts: losses equal those of one machine, also for a run that was stopped and resumed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ const HIDDEN: usize = 4;
 const CLASSES: usize = 5;
 const EPOCHS: u64 = 4;
 
-/// Two layers of means over relations; type `b` has learned embeddings, which are no part of the net.
+/// Two layers of means over relations; type `b` has learned embeddings, which are not part of the network.
 #[derive(Module, Debug)]
 struct Net {
     input: Vec<Param<Tensor<2>>>,
@@ -114,7 +114,7 @@ fn value(loss: &Tensor<1>) -> f64 {
     loss.clone().into_data().iter::<f64>().next().unwrap()
 }
 
-/// One machine, without anything of this crate: learned embeddings in one table, stepped by plain gradients.
+/// Training on one machine without this crate: embeddings in one table, updated by plain gradients.
 fn alone(g: &Graph, dtype: DType, device: &Device, lr: f64) -> Vec<f64> {
     let mut net = Net::new(g.schema(), dtype, device);
     let mut adam = AdamConfig::new().init();
@@ -174,7 +174,7 @@ struct Run<'a> {
     optimizer: SparseOptimizer,
     device: &'a Device,
     checkpoint: Option<&'a Path>,
-    /// Ends without a word after so many batches.
+    /// Number of batches after which the run stops.
     stop: usize,
 }
 
@@ -186,7 +186,7 @@ fn restored<M: Module>(net: M, adam: ModuleOptimizer, state: &RunState) -> (M, M
     )
 }
 
-/// Losses by step, and what tells whether all ranks hold equal parameters at the end.
+/// Losses by step, and a value that shows whether all ranks have equal parameters at the end.
 type Outcome = (Vec<(u64, f64)>, Vec<u64>);
 
 fn on_rank<E: EmbeddingElement>(
@@ -303,7 +303,7 @@ fn worst(a: &[f64], b: &[(u64, f64)]) -> f64 {
     a.iter().zip(b).map(|(a, b)| ((a - b.1) / a).abs()).fold(0.0, f64::max)
 }
 
-/// Sums are made of parts in another order: 1e-9 in f64, 1e-4 in f32, relative, over all steps.
+/// Sums over parts have another order, so losses differ by at most 1e-9 in f64 and 1e-4 in f32, relative, over all steps.
 pub(crate) fn losses_are_those_of_one_machine(n: usize) {
     let g = random(11, SOME);
     for (name, device) in devices() {
@@ -330,7 +330,7 @@ pub(crate) fn losses_are_those_of_one_machine(n: usize) {
     }
 }
 
-/// Moments of learned embeddings do not depend on who keeps them, either.
+/// Moments of embeddings do not depend on the owners of the rows.
 pub(crate) fn sparse_adam_and_adagrad_do_not_depend_on_the_number_of_ranks(n: usize) {
     let g = random(11, SOME);
     let device = Device::flex().autodiff();
@@ -348,8 +348,8 @@ pub(crate) fn sparse_adam_and_adagrad_do_not_depend_on_the_number_of_ranks(n: us
     }
 }
 
-/// Trainers that share parts have the losses of one trainer per part, which are those of one machine; also one that
-/// goes on from a checkpoint.
+/// Trainers that share parts have the losses of one trainer per part, which are those of one machine, also after
+/// resuming from a checkpoint.
 pub(crate) fn trainers_of_a_part_have_the_losses_of_one(n: usize) {
     let (g, device) = (random(11, SOME), Device::flex().autodiff());
     let expected = alone(&g, DType::F64, &device, 0.5);
@@ -378,7 +378,7 @@ pub(crate) fn trainers_of_a_part_have_the_losses_of_one(n: usize) {
                 alone <= 1e-9 && of_one <= 1e-9,
                 "{num_parts} parts, {n} trainers: {alone:e}, {of_one:e}"
             );
-            // In f32, as records hold the state of an optimizer.
+            // In f32, the dtype of optimizer state in records.
             let dir = ranks::shared_dir();
             let several = train_on(&parts, n, &run(DType::F32, &device, None, usize::MAX));
             let begin = train_on(&parts, n, &run(DType::F32, &device, Some(dir.path()), 7));
@@ -388,7 +388,7 @@ pub(crate) fn trainers_of_a_part_have_the_losses_of_one(n: usize) {
     }
 }
 
-/// A run that ends at any step and is started again has the losses of one that did not, bit for bit.
+/// A run that stops at any step and is resumed has the losses of an uninterrupted one, bit for bit.
 pub(crate) fn a_run_that_was_stopped_goes_on(n: usize) {
     let g = random(11, SOME);
     let device = Device::flex().autodiff();
@@ -404,7 +404,7 @@ pub(crate) fn a_run_that_was_stopped_goes_on(n: usize) {
         assert_eq!(begin, whole[..stop]);
         let rest = run(Some(dir.path()), usize::MAX);
         assert_eq!(rest, whole[stop / 3 * 3..], "stopped after {stop} steps");
-        // Once more at the same step, beside the one that the manifest names.
+        // A second save of the same step, next to the current folder.
         if stop == 15 {
             on_ranks(&parts, |d| {
                 let c = Checkpoint::new(dir.path());
@@ -416,7 +416,7 @@ pub(crate) fn a_run_that_was_stopped_goes_on(n: usize) {
                 Ok(())
             });
         }
-        // One folder is left: that of the manifest.
+        // Only the folder of the manifest remains.
         let folders = std::fs::read_dir(dir.path())
             .unwrap()
             .filter(|e| e.as_ref().unwrap().path().is_dir())
@@ -428,7 +428,7 @@ pub(crate) fn a_run_that_was_stopped_goes_on(n: usize) {
 /// Names the folder of the run that [`a_run_killed_at_any_moment_goes_on`] kills.
 const KILLED: &str = "BURN_GNN_KILLED_RUN";
 
-/// The process to be killed; otherwise nothing.
+/// Runs in the process to be killed; otherwise does nothing.
 #[test]
 fn a_run_to_be_killed() {
     if let Some(dir) = std::env::var_os(KILLED) {
@@ -445,7 +445,7 @@ fn a_run_to_be_killed() {
     }
 }
 
-/// SIGKILL, wherever the ranks are: what was complete last is what counts.
+/// After a SIGKILL at any time, the last complete checkpoint is loaded.
 #[test]
 fn a_run_killed_at_any_moment_goes_on() {
     let (g, device, optimizer) =
@@ -472,13 +472,13 @@ fn a_run_killed_at_any_moment_goes_on() {
         for second in 0..2 {
             let mut child =
                 process("minibatch::a_run_to_be_killed").env(KILLED, dir.path()).spawn().unwrap();
-            // From before its first step to after its last one, which takes longer with checkpoints.
+            // From before the first step to after the last one, which takes longer with checkpoints.
             std::thread::sleep(took.mul_f64(3.0 * draw("training", 2 * round + second)));
-            // It may be through already.
+            // The run may already have finished.
             let _ = child.kill();
             child.wait().unwrap();
         }
-        // A run that was through has nothing left to do.
+        // A finished run has no steps left.
         let rest = run(Some(dir.path()));
         let first = rest.first().map_or(whole.len(), |r| r.0 as usize);
         went_on += u64::from(first > 0);
@@ -492,7 +492,7 @@ fn a_run_killed_at_any_moment_goes_on() {
 }
 
 #[test]
-fn checkpoints_of_another_run_or_damaged_are_refused() {
+fn damaged_checkpoints_and_those_of_another_run_are_errors() {
     let g = random(11, SOME);
     let device = Device::flex().autodiff();
     let dir = tempfile::tempdir().unwrap();

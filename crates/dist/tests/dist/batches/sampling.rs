@@ -1,4 +1,4 @@
-//! Batches sampled over parts are those of one machine.
+//! Batches sampled over parts equal those of one machine.
 
 use burn_gnn_dist::{
     DistBatch, DistError, DistGraph, DistSampler, Failure, PartitionConfig, PartitionMethod,
@@ -14,7 +14,7 @@ use crate::dist_graph::on_ranks;
 use crate::graphs::{Sizes, kept, random, scattered, sizes};
 use crate::ranks;
 
-/// All that a batch consists of and what layers see of it, in ids of the input graph.
+/// The complete content of a batch and the inputs of layers, in ids of the input graph.
 pub(crate) fn content(batch: &MiniBatch) -> Vec<Vec<u64>> {
     let wide = |ids: &[u32]| ids.iter().map(|&v| u64::from(v)).collect::<Vec<_>>();
     let mut all: Vec<Vec<u64>> = batch.seeds.iter().map(|s| wide(s)).collect();
@@ -66,7 +66,7 @@ impl Plan {
         if !self.per_relation {
             return self.fanouts.clone().into();
         }
-        // One more for each next relation, and none for every fourth.
+        // One more for each further relation, and 0 for every fourth.
         let of = |e: usize| {
             self.fanouts
                 .iter()
@@ -77,7 +77,7 @@ impl Plan {
             g.schema().etypes().iter().enumerate().map(|(e, t)| (t.clone(), of(e))),
         )
     }
-    /// Whether it needs times, with which seeds have some too.
+    /// Whether the strategy needs times, so that seeds have times too.
     fn needs_times(&self) -> bool {
         self.strategy == Strategy::Latest
     }
@@ -85,7 +85,7 @@ impl Plan {
         let mut s = NeighborSampler::new(g, self.fanouts(g)).unwrap();
         for e in 0..g.relations().len() {
             let column = |name: &str| g.edge_frames()[e].column(name).unwrap().to_data();
-            // `InDegree` brings weights of its own.
+            // `InDegree` sets weights itself.
             if matches!(self.strategy, Strategy::Weighted | Strategy::TopK) {
                 s = s.with_weights(e, &column("w").iter::<f32>().collect::<Vec<_>>()).unwrap();
             }
@@ -125,7 +125,7 @@ fn renumbered(parts: &PartitionedGraph, t: usize, originals: &[u32]) -> Vec<u64>
     originals.iter().map(find).collect()
 }
 
-/// Nodes and edges by type-wise id are the ones that original ids name.
+/// Nodes and edges by type-wise id match their original ids.
 fn ids_agree(parts: &PartitionedGraph, d: &DistGraph, batch: &DistBatch) {
     for (i, b) in batch.mini.blocks.iter().enumerate() {
         for t in 0..d.ntypes().len() {
@@ -146,7 +146,7 @@ fn ids_agree(parts: &PartitionedGraph, d: &DistGraph, batch: &DistBatch) {
     }
 }
 
-/// Any seeds on any rank, whoever owns them, at the same time.
+/// Random seeds on all ranks, including seeds of other owners, at the same time.
 fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
     let timed = plan.needs_times();
     let alone = plan.alone(g, timed);
@@ -163,7 +163,7 @@ fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
                 (0..count).map(|i| (s.uniform(i, t as u64) * n as f64) as u32).collect()
             }
         };
-        // Some twice; none on one rank.
+        // Some repeat; one rank has none.
         let count = if d.comm().rank() == 3 { 0 } else { 6 };
         let old: [Vec<u32>; 3] = [pick(0, count), pick(1, 2), pick(2, count / 2)];
         let names = g.schema().ntypes();
@@ -193,7 +193,7 @@ fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
     });
 }
 
-/// As [`same_batches`], each seed in a tree of its own, before a time of its own if `timed`.
+/// [`same_batches`] with a separate tree for each seed and, if `timed`, a time for each.
 fn same_trees(g: &Graph, parts: &PartitionedGraph, plan: &Plan, timed: bool, seed: u64) {
     let timed = timed || plan.needs_times();
     let alone = plan.alone(g, timed).with_disjoint();
@@ -241,14 +241,14 @@ proptest! {
         same_batches(&g, &if reshuffle { scattered(&g, parts, seed) } else { kept(&g, parts, seed) }, &plan, seed);
     }
 
-    /// Seeds in trees of their own, some with times: these travel with what is found.
+    /// Seeds with separate trees, some with times, which are sent along with the frontier.
     #[test]
     fn trees_and_times_are_those_of_one_machine(sizes in sizes(), plan in plans(), parts in 1usize..5, seed in 0u64..1_000_000, timed: bool) {
         let g = random(seed, sizes);
         same_trees(&g, &scattered(&g, parts, seed), &plan, timed && plan.strategy != Strategy::InDegree, seed);
     }
 
-    /// Edges that their owners leave out are drawn for nobody's seeds.
+    /// Edges that their owners exclude are not sampled for the seeds of any rank.
     #[test]
     fn excluded_edges_are_excluded_for_all(sizes in sizes(), plan in plans(), parts in 1usize..4, seed in 0u64..1_000_000) {
         prop_assume!(!plan.needs_times());
@@ -310,7 +310,7 @@ pub(crate) fn some_trees(n: usize) {
     }
 }
 
-/// However the graph was cut and how deep the halo is, through files, with ids renumbered or kept.
+/// For any partitioning and depth of the halo, from files, with and without reshuffling.
 pub(crate) fn any_partitioning_will_do(n: usize) {
     let g = random(4, SOME);
     let key = SampleKey::new(8);
@@ -339,7 +339,7 @@ pub(crate) fn any_partitioning_will_do(n: usize) {
     }
 }
 
-/// Nodes whose owners differ make different requests: a test of the property above that cannot pass by itself.
+/// Another key gives another batch, so the property above does not hold trivially.
 pub(crate) fn another_key_is_another_batch(n: usize) {
     let g = random(1, SOME);
     let parts = scattered(&g, n, 1);
@@ -361,7 +361,7 @@ pub(crate) fn another_key_is_another_batch(n: usize) {
     });
 }
 
-pub(crate) fn what_is_refused_is_refused_on_all_ranks(n: usize) {
+pub(crate) fn invalid_requests_are_errors_on_all_ranks(n: usize) {
     let g = random(1, SOME);
     let parts = scattered(&g, n, 1);
     on_ranks(&parts, |d| {

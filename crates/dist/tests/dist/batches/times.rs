@@ -1,4 +1,4 @@
-//! Times of seeds over parts: loaders hand out what one machine's loaders do, and nothing that depends on later edges.
+//! Times of seeds over parts: batches equal those of one machine, and do not depend on later edges.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_dist::{
@@ -24,7 +24,7 @@ fn times(g: &Graph, e: usize) -> Vec<i64> {
     g.edge_frames()[e].column("t").unwrap().to_data().iter::<i64>().collect()
 }
 
-/// Without the edges later than `time`, with the ids that edges had.
+/// The graph without edges later than `time`, with unchanged edge ids.
 fn deleted(g: &Graph, time: i64) -> (Graph, Vec<Vec<u32>>) {
     let kept: Vec<Vec<u32>> = (0..5)
         .map(|e| (0..).zip(times(g, e)).filter(|e| e.1 <= time).map(|e| e.0).collect())
@@ -32,7 +32,7 @@ fn deleted(g: &Graph, time: i64) -> (Graph, Vec<Vec<u32>>) {
     (g.edge_subgraph(kept.iter().enumerate(), Relabel::No).unwrap().graph, kept)
 }
 
-/// Edges later than `time` get the endpoints and times of one another.
+/// Permutes the endpoints and times of edges later than `time`.
 fn permuted(g: &Graph, time: i64) -> (Graph, Vec<Vec<u32>>) {
     let mut b = Graph::builder();
     for (name, &n) in g.schema().ntypes().iter().zip(g.node_counts()) {
@@ -113,7 +113,7 @@ fn seeds(seed: u64) -> NodeSeeds {
     [("b", b, of_b), ("a", a, of_a)]
 }
 
-/// What `see` reads from one batch of nodes on each rank.
+/// Results of `see` for one batch of nodes on each rank.
 fn nodes<R: Wire + Send>(
     parts: &PartitionedGraph,
     seeds: &NodeSeeds,
@@ -134,18 +134,18 @@ fn nodes<R: Wire + Send>(
     })
 }
 
-/// Which edges of a type are seeds, their negatives, and which batch of how many is made of them.
+/// Seed edges of a type, their negatives, the number of the batch, and the batch size.
 struct LinkPlan {
     etype: usize,
     edges: Vec<u64>,
-    /// Of seeds, where they are not those of their edges.
+    /// Times of seeds, if they differ from those of their edges.
     times: Option<Vec<i64>>,
     pairs: NegativePairs,
     size: usize,
     batch: usize,
 }
 
-/// What `see` reads from one batch of edges on each rank.
+/// Results of `see` for one batch of edges on each rank.
 fn links<R: Wire + Send>(
     parts: &PartitionedGraph,
     plan: &LinkPlan,
@@ -221,7 +221,7 @@ proptest! {
         for (i, (&e, &time)) in edges.iter().zip(&of_seeds).enumerate() {
             let unchanged: Vec<Vec<u32>> = g.relations().iter().map(|r| (0..r.num_edges() as u32).collect()).collect();
             let batches = |g: &Graph, ids: &[Vec<u32>]| -> Vec<_> {
-                // Of an edge that was left out no batch is asked for.
+                // No batch has a removed edge as a seed.
                 let place = |&e: &u64| ids[etype].iter().position(|&id| u64::from(id) == e).map_or(0, |place| place as u64);
                 let edges: Vec<u64> = edges.iter().map(place).collect();
                 let plan = LinkPlan { etype, edges, times: given.map(|_| of_seeds.clone()), pairs, size: 1, batch: i };
@@ -324,7 +324,7 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
     }
 }
 
-pub(crate) fn refused(n: usize) {
+pub(crate) fn errors(n: usize) {
     let g = random(5, SOME);
     on_ranks(&scattered(&g, n, 7), |d| {
         let new = || DistSampler::new(d, [2]);
@@ -386,7 +386,7 @@ pub(crate) fn refused(n: usize) {
             new()?.with_strategy(Strategy::InDegree)?.with_times("self", "t"),
             Err(DistError::Config { arg: "strategy", .. })
         ));
-        // One rank gives another time.
+        // One rank passes another time.
         let times = [i64::from(d.comm().rank() == 1)];
         let other = d.node_seeds_before([("a", [0], times)]).unwrap_err().to_string();
         assert!(other.contains("the list of seeds must be the same on all ranks"), "{other}");

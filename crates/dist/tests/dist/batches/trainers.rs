@@ -1,4 +1,4 @@
-//! Several trainers share a part: what each owns, reads and writes. What they learn is in `minibatch`.
+//! Several trainers per part: owned nodes, reads and writes. Tests of training are in `minibatch`.
 
 use burn_gnn_dist::{
     DistBatch, DistError, DistGraph, DistSampler, DistTensor, LocalPartition, SplitBy, SplitOf,
@@ -13,7 +13,7 @@ use crate::ranks;
 
 const SOME: Sizes = Sizes { nodes: [40, 12, 5], edges: [60, 80, 150, 30, 8] };
 
-/// Parts of which `n` ranks make up the trainers.
+/// Parts with `n` trainers in total.
 fn shares(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (1..n).filter(move |parts| n.is_multiple_of(*parts)).map(move |parts| (parts, n / parts))
 }
@@ -31,7 +31,7 @@ pub(crate) fn every_trainer_reads_the_graph(n: usize) {
     }
 }
 
-/// `trainer_id` is node and edge data and deals seeds out: each to one rank, the one that owns it.
+/// `trainer_id` is node and edge data, and assigns each seed to the rank that owns it.
 pub(crate) fn trainer_ids_are_data_and_split_seeds(n: usize) {
     let g = random(5, SOME);
     for (parts, trainers) in shares(n) {
@@ -71,7 +71,7 @@ pub(crate) fn trainer_ids_are_data_and_split_seeds(n: usize) {
                 d.edge_split("self", SplitOf::All, SplitBy::Trainer("trainer_id"))?.ids,
                 edges
             );
-            // Another trainer's seed is none of one's own, also on the same part.
+            // A seed of another trainer of the same part is not an own seed.
             let not_own: Vec<u64> =
                 all.iter().copied().filter(|id| !own.contains(id)).take(1).collect();
             assert!(d.node_split("a", SplitOf::Own(&not_own), SplitBy::Owner).is_err());
@@ -87,7 +87,7 @@ pub(crate) fn trainer_ids_are_data_and_split_seeds(n: usize) {
     }
 }
 
-/// A row that changes has one holder among the trainers.
+/// A mutable row has one holder among the trainers.
 pub(crate) fn trainers_write_one_tensor(n: usize) {
     let g = random(5, SOME);
     for (parts, trainers) in shares(n) {
@@ -118,7 +118,7 @@ pub(crate) fn trainers_write_one_tensor(n: usize) {
                 Ok::<_, DistError>(t.own_rows().len() as u64)
             });
             assert_eq!(own.iter().sum::<u64>(), 40);
-            // The rows of a part are shared out evenly.
+            // The rows of a part are divided evenly.
             for of_part in own.chunks(trainers) {
                 assert!(
                     of_part.iter().max().unwrap() - of_part.iter().min().unwrap() <= 1,
@@ -129,8 +129,8 @@ pub(crate) fn trainers_write_one_tensor(n: usize) {
     }
 }
 
-/// Tensors that were inserted as columns are masks, weights and times as stored columns are, of all rows of a part, of
-/// which each trainer holds a share.
+/// Inserted tensors serve as masks, weights and times like stored columns: samplers get the rows of the whole part,
+/// although each trainer holds a share of them.
 pub(crate) fn tensors_are_masks_weights_and_times(n: usize) {
     let g = random(5, SOME);
     for (parts, trainers) in shares(n).chain([(n, 1)]) {
@@ -150,7 +150,7 @@ pub(crate) fn tensors_are_masks_weights_and_times(n: usize) {
             let want: Vec<u64> =
                 d.own_nodes("a")?.into_iter().filter(|&id| node(id).is_multiple_of(3)).collect();
             assert_eq!((&third.ids, third.total()), (&want, 14));
-            // The values of the call, not those of the insertion.
+            // The values at the time of the call, not of the insertion.
             let (all, rank) = ((0..40).collect::<Vec<u64>>(), d.comm().rank());
             let ids = if rank == 0 { &all[..] } else { &[] };
             mask.set(ids, &vec![1; ids.len()])?;
@@ -210,8 +210,8 @@ pub(crate) fn tensors_are_masks_weights_and_times(n: usize) {
     }
 }
 
-/// A graph for several trainers opens with one per part as well; other numbers of ranks and training on whole parts are
-/// refused.
+/// A graph for several trainers per part also opens with one rank per part. Other numbers of ranks, and full-graph training
+/// on such parts, are errors.
 #[test]
 fn ranks_that_are_no_trainers() {
     let g = random(5, SOME);

@@ -166,7 +166,7 @@ fn both_numberings_name_the_same_nodes() {
 }
 
 #[test]
-fn refusals() {
+fn errors() {
     let with = |f: &dyn Fn(&Path)| {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), &with_features());

@@ -1,4 +1,4 @@
-//! One test per error, and files that lie.
+//! One test per error, and files with invalid content.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ fn settings() {
             "{name}"
         );
     }
-    // Names that would break the keys of files are refused where a graph is made.
+    // The graph builder rejects names that would break the keys of files.
     let keys = Graph::builder().nodes("a", 1).edges(("a", "x:y", "a"), vec![0], vec![0]).build();
     assert!(matches!(keys, Err(GraphError::BadName { what: "relation", .. })));
     let nothing = Graph::builder().build().unwrap();
@@ -70,7 +70,7 @@ fn settings() {
 
 #[test]
 fn parts_beyond_counting() {
-    // A counter for each part and type is more than memory has; one for each pair of parts is so with much fewer.
+    // A counter for each part and type exceeds memory; a counter for each pair of parts would do so with far fewer parts.
     let g = typed(1, true);
     let parts = config(i32::MAX as usize, PartitionMethod::Random).with_empty_parts(true);
     let e = partition_graph(&g, &parts).unwrap_err();
@@ -172,7 +172,7 @@ fn parts_on_wrong_ranks() {
     assert!(message.contains("another partitioning than rank"), "{message}");
 }
 
-/// A directory with two parts; `f` damages it; returns the error of loading part 1.
+/// Writes two parts to a folder, lets `f` damage it, and returns the error of loading part 1.
 fn damaged(f: impl FnOnce(&Path)) -> DistError {
     let dir = tempfile::tempdir().unwrap();
     let parts = partition_graph(&with_features(), &config(2, PartitionMethod::Random)).unwrap();
@@ -182,7 +182,7 @@ fn damaged(f: impl FnOnce(&Path)) -> DistError {
     load_partition(&json, 1).unwrap_err()
 }
 
-/// Puts the checksums of the files of part 1 as they are now into the metadata: for lies that a checksum does not tell.
+/// Updates the checksums of part 1 in the metadata, for damage that checksums do not detect.
 pub(crate) fn sign(dir: &Path) {
     edit(dir.join("g.json"), |v| {
         for (key, file) in [
@@ -204,7 +204,7 @@ pub(crate) fn edit(path: PathBuf, f: impl FnOnce(&mut serde_json::Value)) {
     let mut v: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     f(&mut v);
     fs::write(&path, serde_json::to_vec(&v).unwrap()).unwrap();
-    // Lies that the metadata's own checksum would tell: it becomes that of what they say now.
+    // Updates the checksum of the metadata, which would detect the damage.
     if let Err(DistError::Checksum { path: of, found, .. }) = load_partition_book(&path)
         && of == path
     {
@@ -275,13 +275,13 @@ fn parts_out_of_range_and_half_written() {
     let parts = partition_graph(&typed(1, true), &config(2, PartitionMethod::Random)).unwrap();
     let json = parts.write(dir.path()).unwrap();
     assert!(matches!(load_partition(&json, 2), Err(DistError::OutOfRange { id: 2, bound: 2, .. })));
-    // A file in place of the folder: writing fails, and what was there stays.
+    // A file at the path of the folder: writing fails and leaves it unchanged.
     let before = load_partition(&json, 0).unwrap();
     fs::remove_dir_all(dir.path().join("part1")).unwrap();
     fs::write(dir.path().join("part1"), b"x").unwrap();
     assert!(matches!(parts.write(dir.path()), Err(DistError::Io { .. })));
     assert_eq!(load_partition(&json, 0).unwrap(), before);
-    // Another partitioning over the old files, the old metadata put back.
+    // Another partitioning overwrites the files, and the old metadata is restored.
     fs::remove_file(dir.path().join("part1")).unwrap();
     let json = parts.write(dir.path()).unwrap();
     let old = fs::read(&json).unwrap();
@@ -326,7 +326,7 @@ fn files_that_are_missing_or_cut() {
     }
 }
 
-/// The header's text and the tensors behind it.
+/// The header's text and the tensors after it.
 fn split(bytes: &[u8]) -> (serde_json::Value, Vec<u8>) {
     let n = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     (serde_json::from_slice(&bytes[8..8 + n]).unwrap(), bytes[8 + n..].to_vec())
@@ -389,7 +389,7 @@ fn tensors_that_lie() {
     assert!(m.contains("no tensor `src`"), "{m}");
     let m = graph(&|h, _| h["src"]["dtype"] = "F64".into());
     assert!(m.contains("expected a list of I64"), "{m}");
-    // Shapes that overflow, offsets beyond the file.
+    // Shapes that overflow, and offsets beyond the file.
     let m = graph(&|h, _| h["src"]["shape"] = serde_json::json!([u64::MAX, u64::MAX]));
     assert!(m.contains("damaged"), "{m}");
     let m = graph(&|h, _| h["src"]["data_offsets"][1] = (1u64 << 60).into());
@@ -421,7 +421,7 @@ fn tensors_that_lie() {
     assert!(m.contains("rows (one per inner entry)"), "{m}");
 }
 
-/// Bytes overwritten at random: an error or a part, never a panic.
+/// Reading files with random damaged bytes returns an error or a part, and never panics.
 #[test]
 fn noise() {
     let dir = tempfile::tempdir().unwrap();
@@ -433,7 +433,7 @@ fn noise() {
         "part1/node_feats.safetensors",
         "part1/edge_feats.safetensors",
     ];
-    let mut refused = 0;
+    let mut errors = 0;
     for (f, file) in files.iter().enumerate() {
         let path = dir.path().join(file);
         let bytes = fs::read(&path).unwrap();
@@ -450,18 +450,18 @@ fn noise() {
             if f > 0 {
                 sign(dir.path());
             }
-            refused += usize::from(load_partition(&json, 1).is_err());
+            errors += usize::from(load_partition(&json, 1).is_err());
         }
         fs::write(&path, &bytes).unwrap();
         if f > 0 {
             sign(dir.path());
         }
     }
-    assert!(refused > 200, "{refused}");
+    assert!(errors > 200, "{errors}");
     load_partition(&json, 1).unwrap();
 }
 
-/// Numbers of types that there are not, on a partition and in a batch.
+/// Invalid type numbers, for a partition and a batch.
 #[test]
 fn types_out_of_range() {
     let parts = partition_graph(&typed(1, true), &config(1, PartitionMethod::Random)).unwrap();
@@ -474,7 +474,7 @@ fn types_out_of_range() {
             "{text}"
         );
     };
-    // Where a type may be named, as an unknown name; else with the range of numbers.
+    // Methods that accept names return the error of an unknown name, all others the range of numbers.
     let unknown = |f: &dyn Fn(), kind: &str, count: usize| {
         let text = panic_text(f);
         assert!(

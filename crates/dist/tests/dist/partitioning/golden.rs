@@ -110,7 +110,7 @@ fn same_as_dgl(dir: &Path, name: &str) {
         assert!(report.is_ok(), "{name}: {report}");
     };
     holds(&json);
-    // Whichever method assigns the nodes.
+    // For any method.
     for method in methods() {
         for (n, reshuffle) in [(parts, true), (5, false)] {
             let other = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ use crate::partition::{check, config, methods, with_features};
 const LDG: PartitionMethod = PartitionMethod::Ldg { passes: 10 };
 const FENNEL: PartitionMethod = PartitionMethod::Fennel { passes: 10 };
 
-/// Written, verified, and each part read back as it was.
+/// Writes and verifies the parts, and compares each part with its files.
 fn written(g: &Graph, parts: &PartitionedGraph) {
     let dir = tempfile::tempdir().unwrap();
     let json = parts.write(dir.path()).unwrap();
@@ -29,7 +29,7 @@ fn written(g: &Graph, parts: &PartitionedGraph) {
 /// Communities of 50 nodes, of which 9 of 10 edges stay inside.
 fn communities(seed: u64, count: usize) -> Graph {
     let (s, n) = (Stream::new(seed, "communities", 0), count as u32 * 50);
-    // Numbered across, so that the order of ids tells nothing.
+    // Ids are interleaved, so their order does not reveal communities.
     let end = |e: u64, c: u64| (s.uniform(e, c) * 50.0) as u32 * count as u32;
     let edge = |e: u64| {
         let own = (s.uniform(e, 2) * count as f64) as u32;
@@ -55,7 +55,7 @@ fn zero_hops_hold_what_a_part_owns() {
     written(&g, &parts);
 }
 
-/// Graphs that DGL fails on.
+/// Graphs on which DGL fails.
 #[test]
 fn what_is_empty() {
     let tiny = Graph::builder()
@@ -83,7 +83,7 @@ fn what_is_empty() {
                 check(g, &cut);
                 written(g, &cut);
                 if parts == 11 && method == PartitionMethod::Metis {
-                    // A node each, as long as there are nodes.
+                    // One node per part, while there are nodes.
                     let sizes: Vec<u64> =
                         cut.book().metadata().iter().map(|m| m.num_nodes).collect();
                     let n = g.total_nodes();
@@ -96,7 +96,7 @@ fn what_is_empty() {
             }
         }
     }
-    // All nodes of a type on one part; the other has none of it, nor any edge.
+    // All nodes of a type are on one part; the other part has none, and no edge.
     let one_side = owners(&tiny, [vec![0, 0], vec![0], vec![]]);
     let cut = partition_graph(&tiny, &config(2, one_side)).unwrap();
     assert_eq!(cut.part(1).unwrap().num_inner_nodes(), 0);
@@ -143,7 +143,7 @@ fn kept_ids() {
         assert_eq!(book.eids_of_part(owner, ty).unwrap()[local as usize], id);
     }
     assert!(parts.original_nids(0).iter().copied().eq(0..60));
-    // The file of owners is checked like any other.
+    // The owner file is validated like all others.
     let mut spoiled = file.clone();
     spoiled[130] ^= 1;
     fs::write(dir.path().join("node_map.npy"), spoiled).unwrap();
@@ -186,7 +186,7 @@ fn trainers_share_a_part() {
             );
         }
     }
-    // As pieces of as many parts, put together.
+    // Equals a partitioning into as many pieces, combined into parts.
     let pieces = partition_graph(&g, &config(6, PartitionMethod::Metis)).unwrap();
     let parts =
         partition_graph(&g, &config(2, PartitionMethod::Metis).with_num_trainers_per_machine(3))
@@ -196,7 +196,7 @@ fn trainers_share_a_part() {
     assert_eq!(pieces.part(0).unwrap().trainer_ids(), None);
 }
 
-/// Most over mean of the nodes with `chosen`, by part.
+/// Balance of the nodes with `chosen`: the largest part relative to the mean.
 fn balance(parts: &PartitionedGraph, t: usize, chosen: impl Fn(usize) -> bool) -> f64 {
     let n = parts.book().num_parts();
     let mut count = vec![0; n];
@@ -310,11 +310,11 @@ fn every_method_repeats_for_any_number_of_threads() {
     }
 }
 
-/// Each setting of METIS makes small what it names, over several graphs: cut edges by default, copies of nodes under
-/// `Volume`; `Fast` pays in cut edges.
+/// Each objective of METIS minimises its quantity on several graphs: cut edges by default, copies of nodes under
+/// `Volume`; `Fast` cuts more edges.
 #[test]
 fn objective_and_effort() {
-    // No communities, and few nodes with most edges: an edge more of a hub to a part adds no copy of it.
+    // No communities, and hubs with most edges: a further edge of a hub to a part adds no copy of it.
     let hubs = |seed: u64| {
         let (s, n) = (Stream::new(seed, "hubs", 0), 600.0);
         let edge = |e: u64| ((s.uniform(e, 0).powi(4) * n) as u32, (s.uniform(e, 1) * n) as u32);
@@ -367,9 +367,9 @@ fn types_in_tables() {
     );
 }
 
-/// What a method would ignore names the option, the method and what to do.
+/// Errors of options that a method would ignore name the option, the method and the remedy.
 #[test]
-fn options_that_a_method_cannot_follow_are_refused() {
+fn options_that_a_method_does_not_support_are_errors() {
     let g = typed(1, true);
     let custom = owners(&g, g.node_counts().iter().map(|&n| vec![0; n]));
     let (ldg, fennel, random) = (LDG, FENNEL, PartitionMethod::Random);
@@ -402,10 +402,10 @@ fn options_that_a_method_cannot_follow_are_refused() {
             Box::new(|c| c.with_effort(MetisEffort::Fast)),
         ),
     ];
-    for (option, refused, remedy, change) in &cases {
+    for (option, unsupported, remedy, change) in &cases {
         for method in [&PartitionMethod::Metis, &ldg, &fennel, &random, &custom] {
             let cut = partition_graph(&g, &change(config(2, method.clone())));
-            if !refused.contains(&method) {
+            if !unsupported.contains(&method) {
                 cut.unwrap();
                 continue;
             }
@@ -420,11 +420,11 @@ fn options_that_a_method_cannot_follow_are_refused() {
             );
         }
     }
-    // Not to balance is what they do.
+    // These methods do not balance anyway.
     partition_graph(&g, &config(2, custom).with_balance_ntypes(false)).unwrap();
 }
 
-/// Random parts hold equal shares of every class where that is asked for, and so do parts of a graph without edges.
+/// Random parts have equal shares of every class if requested, and so do parts of a graph without edges.
 #[test]
 fn random_deals_classes_out() {
     let g = with_features();
@@ -448,7 +448,7 @@ fn random_deals_classes_out() {
     check(&g, &parts);
     let parts = partition_graph(&g, &random.clone().with_balance_ntypes(true)).unwrap();
     assert_eq!(shares(&parts, &|_| true), [15; 4]);
-    // In an order drawn from the seed.
+    // In a random order given by the seed.
     let other =
         partition_graph(&g, &random.clone().with_balance_ntypes(true).with_seed(99)).unwrap();
     assert_ne!(parts.assignment(0), other.assignment(0));

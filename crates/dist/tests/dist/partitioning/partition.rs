@@ -63,7 +63,7 @@ pub(crate) fn with_extras() -> Graph {
     g
 }
 
-/// Lists, texts and ids of local rows are those of the rows of the input that they are.
+/// Lists, texts and ids of local rows equal those of the corresponding rows of the input.
 fn check_extras(local: &Frame, whole: &Frame, old: &[i64]) {
     let rows: Vec<u32> = old.iter().map(|&i| i as u32).collect();
     let names = |f: &Frame| {
@@ -89,7 +89,7 @@ fn check_extras(local: &Frame, whole: &Frame, old: &[i64]) {
     assert_eq!(local.global_ids().map(|ids| ids.as_slice().to_vec()), global);
 }
 
-/// What any partitioning must keep.
+/// Checks the invariants of any partitioning.
 pub(crate) fn check(graph: &Graph, parts: &PartitionedGraph) {
     let (book, schema) = (parts.book(), graph.schema());
     let mut seen_nodes: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); schema.ntypes().len()];
@@ -113,7 +113,7 @@ pub(crate) fn check(graph: &Graph, parts: &PartitionedGraph) {
         {
             let id = book.global_to_edge(HomoId(global)).unwrap();
             let r = &graph.relations()[id.ty];
-            // The local edge leads back to its input edge.
+            // The local edge matches its input edge.
             assert_eq!(
                 part.original_nids()[part.src()[j] as usize],
                 u64::from(r.src()[old as usize])
@@ -139,7 +139,7 @@ pub(crate) fn check(graph: &Graph, parts: &PartitionedGraph) {
     assert_eq!(parts.table().unwrap().parts.iter().map(|p| p.cut).sum::<u64>(), cut);
 }
 
-/// Every method that assigns by itself.
+/// All methods except custom assignments.
 pub(crate) fn methods() -> [PartitionMethod; 4] {
     [
         PartitionMethod::Metis,
@@ -181,7 +181,7 @@ proptest! {
         let method = PartitionMethod::custom([("u", owner.0), ("v", owner.1)]);
         let parts = partition_graph(&g, &config(3, method).with_num_hops(hops).with_reshuffle(reshuffle)).unwrap();
         check(&g, &parts);
-        // The invariants once more, by another program, from the files.
+        // Verifies the same invariants from the files, by separate code.
         let dir = tempfile::tempdir().unwrap();
         let json = parts.write(dir.path()).unwrap();
         let report = verify_partition(&json, Some(&g)).unwrap();
@@ -283,19 +283,19 @@ fn metis_balances_and_cuts_little() {
         let first = parts.assignment(t).iter().filter(|&&p| p == 0).count();
         assert!(first.abs_diff(n - first) <= n / 6 + 1, "type {t}: {first} of {n}");
     }
-    // In-edges as well, on request.
+    // In-edges too, if requested.
     let parts =
         partition_graph(&g, &config(2, PartitionMethod::Metis).with_balance_edges(true)).unwrap();
     let edges: Vec<u64> = parts.table().unwrap().parts.iter().map(|p| p.edges).collect();
     assert!(edges[0].abs_diff(edges[1]) * 6 <= edges[0] + edges[1], "{edges:?}");
 }
 
-/// Nodes of a class of `n` that one of `pieces` may hold.
+/// Maximal number of nodes of a class of `n` in one of `pieces`.
 fn most(n: usize, pieces: usize) -> usize {
     ((n as f64 * 1.05 / pieces as f64) as usize).max(n.div_ceil(pieces))
 }
 
-/// No piece is empty, and none has more nodes of a class than it may.
+/// No piece is empty, and none exceeds the bound of a class.
 fn check_bounds(what: &str, parts: &PartitionedGraph, classes: &[Vec<u32>]) {
     let config = parts.config();
     let pieces = config.num_parts * config.num_trainers_per_machine;
@@ -315,7 +315,7 @@ fn check_bounds(what: &str, parts: &PartitionedGraph, classes: &[Vec<u32>]) {
     }
 }
 
-/// Graphs that a bisection cuts badly: `kind` of star, path, clique, ring of cliques, nothing but a few edges.
+/// Graphs on which bisection performs badly: `kind` is star, path, clique, ring of cliques, or few edges.
 fn shaped(kind: usize, n: u32) -> Vec<(u32, u32)> {
     match kind {
         0 => (1..n).map(|v| (0, v)).collect(),
@@ -349,7 +349,7 @@ fn no_part_is_empty_or_beyond_its_bound() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// Any graph of two types, any number of parts up to that of nodes, every method and what it may balance.
+    /// Random graphs of two types, any number of parts up to that of nodes, all methods and their balance options.
     #[test]
     fn every_method_keeps_its_bounds(
         kind in 0usize..5,
@@ -402,7 +402,7 @@ proptest! {
             }
             let cut = partition_graph(&g, &config).unwrap();
             check(&g, &cut);
-            // Each node on its own: no part is empty, others are of any size.
+            // Random assignment: no part is empty, and sizes are not bounded.
             let free = random && !by_type && !by_class;
             let of = if free { [(0..n).collect(), (n..n + more).collect()] } else { classes.clone() };
             check_bounds(&format!("{config:?}"), &cut, &of);
@@ -412,7 +412,7 @@ proptest! {
 
 const CHILD: &str = "BURN_GNN_DIST_METIS_CHILD";
 
-/// Does nothing but in the process that the test below starts.
+/// Runs only in the process that the test below starts.
 #[test]
 fn graphs_of_which_metis_complains() {
     if std::env::var_os(CHILD).is_none() {
@@ -435,7 +435,7 @@ fn graphs_of_which_metis_complains() {
     }
 }
 
-/// Standard output is the caller's: METIS writes no warnings there.
+/// METIS does not print warnings to standard output.
 #[test]
 fn metis_prints_nothing() {
     let output = std::process::Command::new(std::env::current_exe().unwrap())
@@ -449,7 +449,7 @@ fn metis_prints_nothing() {
 }
 
 #[test]
-fn graphs_that_metis_refuses() {
+fn graphs_that_metis_rejects() {
     let none = Graph::homogeneous(5, vec![], vec![]).unwrap();
     let parts = partition_graph(&none, &config(2, PartitionMethod::Metis)).unwrap();
     assert_eq!(parts.assignment(0), [0, 0, 0, 1, 1]);
@@ -520,7 +520,7 @@ fn a_local_partition_sees_global_facts() {
                 }
             }
             for t in 0..schema.ntypes().len() {
-                // Halo rows are in use, foreign, and hold their owner's values.
+                // Halo rows are sources of edges, belong to other parts, and have the values of their owners.
                 let used: BTreeSet<u32> =
                     schema.etypes_from(t).flat_map(|e| part.relation(e).src().to_vec()).collect();
                 assert!((part.num_inner(t)..part.num_src(t)).all(|r| used.contains(&(r as u32))));
@@ -669,7 +669,7 @@ fn a_part_is_a_graph() {
     );
 }
 
-/// Files of lists, texts and ids that say what cannot be are refused by name; a partitioning without any removes them.
+/// Invalid files of lists, texts and ids are errors that name the file; a partitioning without any removes them.
 #[test]
 fn lists_texts_and_ids_that_lie() {
     let g = with_extras();
@@ -678,7 +678,7 @@ fn lists_texts_and_ids_that_lie() {
     let json = parts.write(dir.path()).unwrap();
     let file = dir.path().join("part1/extras.safetensors");
     let good = [fs::read(&json).unwrap(), fs::read(&file).unwrap()];
-    let refused = |f: &dyn Fn(&mut serde_json::Value, &mut Vec<u8>)| {
+    let error_of = |f: &dyn Fn(&mut serde_json::Value, &mut Vec<u8>)| {
         rewrite(&file, f);
         sign(dir.path());
         let e = load_partition(&json, 1).unwrap_err();
@@ -689,7 +689,7 @@ fn lists_texts_and_ids_that_lie() {
     };
     // The first number of a list becomes `value`.
     let set = |name: &'static str, value: u64| {
-        refused(&move |h, body| {
+        error_of(&move |h, body| {
             let at = h[name]["data_offsets"][0].as_u64().unwrap() as usize;
             body[at..at + 8].copy_from_slice(&value.to_le_bytes());
         })
@@ -706,7 +706,7 @@ fn lists_texts_and_ids_that_lie() {
         let e = set(name, value);
         assert!(e.contains(text), "{name}: {e}");
     }
-    let twice = refused(&|h, body| {
+    let twice = error_of(&|h, body| {
         let at = h["global_ids/node/a"]["data_offsets"][0].as_u64().unwrap() as usize;
         body.copy_within(at..at + 8, at + 8);
     });
@@ -721,7 +721,7 @@ fn lists_texts_and_ids_that_lie() {
             "expected 12 tensors of lists, texts and ids, found 14",
         ),
     ] {
-        let e = refused(&|h, _| {
+        let e = error_of(&|h, _| {
             let entry = h.as_object_mut().unwrap().remove(from).unwrap();
             h.as_object_mut().unwrap().insert(to.into(), entry);
         });

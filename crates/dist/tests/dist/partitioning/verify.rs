@@ -1,4 +1,4 @@
-//! `verify_partition` finds what is wrong: one test per invariant.
+//! `verify_partition` detects violations: one test per invariant.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use burn_gnn_graph::Graph;
 use crate::errors::{edit, rewrite, sign};
 use crate::partition::{config, with_features};
 
-/// A directory with two parts; `f` spoils it; the report on it.
+/// Writes two parts to a folder, lets `f` damage it, and returns the report.
 fn report(graph: Option<&Graph>, hops: usize, f: impl FnOnce(&Path)) -> String {
     let dir = tempfile::tempdir().unwrap();
     let parts =
@@ -23,7 +23,7 @@ fn report(graph: Option<&Graph>, hops: usize, f: impl FnOnce(&Path)) -> String {
     report.to_string()
 }
 
-/// Entry `at` of a list of 64-bit numbers in part 1 becomes `f` of it.
+/// Replaces entry `at` of a list of 64-bit numbers in part 1 by `f` of it.
 fn set(dir: &Path, name: &str, at: usize, f: impl Fn(i64) -> i64) {
     rewrite(&dir.join("part1/graph.safetensors"), |h, body| {
         let at = h[name]["data_offsets"][0].as_u64().unwrap() as usize + 8 * at;
@@ -73,7 +73,7 @@ fn owners_and_copies() {
     let parts = partition_graph(&g, &config(2, PartitionMethod::Random)).unwrap();
     let part = parts.part(1).unwrap();
     let (nodes, edges) = (part.num_inner_nodes(), part.num_inner_edges());
-    // A node of part 1 says it is the one before, which part 0 has.
+    // A node of part 1 has the original id of the previous one, which part 0 has.
     let original = part.original_nids();
     let at = (1..nodes).find(|&i| original[i] > original[i - 1] + 1).unwrap();
     let r = report(None, 1, |d| set(d, "orig_nid", at, |old| old - 1));
@@ -87,7 +87,7 @@ fn owners_and_copies() {
     assert!(r.contains("part 1: halo node ") && r.contains("as in its owner's part"), "{r}");
     let r = report(None, 1, |d| set(d, "orig_eid", edges, |old| i64::from(old == 0)));
     assert!(r.contains("part 1: edge ") && r.contains("than in its owner's part"), "{r}");
-    // An inner edge with another source of the same type: only the input tells.
+    // An inner edge with another source of the same type, which only a comparison with the input detects.
     let src = part.src()[0];
     let other = i64::from(src == 0);
     assert!(part.num_inner_nodes() > 2);
@@ -109,7 +109,7 @@ fn depth_of_the_halo() {
     assert!(r.contains("metadata: `edge_cut` is 7, "), "{r}");
 }
 
-/// Each entry costs as much as its file is long: none is named twice.
+/// Reading an entry takes time proportional to its file, so no file may be named twice.
 #[test]
 fn every_entry_has_a_file_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn every_entry_has_a_file_of_its_own() {
     assert!(verify_partition(&json, None).unwrap().is_ok());
 }
 
-/// Runs `f` on a thread; one that does not end fails the test.
+/// Runs `f` on a thread, and fails the test if it does not finish.
 pub(crate) fn ends<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = std::sync::mpsc::channel();
     std::thread::spawn(move || send.send(f()));
@@ -144,7 +144,7 @@ pub(crate) fn ends<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) ->
 
 #[test]
 fn a_halo_of_any_depth() {
-    // The depth is a number in a file that nothing else backs.
+    // The depth of the halo is an arbitrary number in a file.
     let all =
         ends(|| report(None, 30, |d| edit(d.join("g.json"), |v| v["halo_hops"] = u64::MAX.into())));
     assert!(all.ends_with("every invariant holds"), "{all}");
@@ -165,7 +165,7 @@ fn a_halo_of_any_depth() {
     assert_eq!(ends(move || part(usize::MAX)), part(30));
 }
 
-/// A folder, a pipe that nobody writes to, a device that never ends.
+/// A folder, a pipe without a writer, and a device that never ends.
 #[cfg(unix)]
 #[test]
 fn only_regular_files_are_read() {
@@ -219,7 +219,7 @@ fn the_input() {
         r.contains("part 1: column `mask` is not that of the nodes of `a` of the input"),
         "{r}"
     );
-    // The last byte is of another column, which no other part has.
+    // The last byte belongs to a column that no other part has.
     let r = report(None, 1, |d| {
         rewrite(&file(d), |h, _| {
             let column = h.as_object_mut().unwrap().remove("a/mask").unwrap();

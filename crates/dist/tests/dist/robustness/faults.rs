@@ -1,4 +1,4 @@
-//! Partitionings and checkpoints whose writers are killed, and whose disks are full. `tests/faults.sh` kills each a
+//! Partitionings and checkpoints with killed writers and full disks. `tests/faults.sh` kills each writer a
 //! hundred times.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::graphs::{Sizes, random, scattered};
 use crate::partition::{config, with_features};
 use burn_gnn_testutil::faults::{files, full_disk, killed, small_disk, write_until_killed};
 
-/// A ring that says its version in its features.
+/// A ring whose features are its version.
 fn ring(version: u64) -> Graph {
     let n = 300u32;
     let mut g =
@@ -30,7 +30,7 @@ fn ring(version: u64) -> Graph {
     g
 }
 
-/// Other owners, another number of parts and, every second time, files of owners.
+/// Different owners, number of parts and, for every second version, owner files.
 fn cut(version: u64) -> PartitionedGraph {
     let settings = PartitionConfig::new("g", 2 + version as usize % 3)
         .with_method(PartitionMethod::Random)
@@ -38,7 +38,7 @@ fn cut(version: u64) -> PartitionedGraph {
     partition_graph(&ring(version), &settings.with_reshuffle(version.is_multiple_of(2))).unwrap()
 }
 
-/// Version of the partitioning in a folder, of which every part must be whole.
+/// Version of the partitioning in a folder, all parts of which must be complete.
 fn partitioned(dir: &Path) -> Option<u64> {
     let json = dir.join("g.json");
     json.exists().then(|| {
@@ -90,7 +90,7 @@ fn partitions_killed_at_any_moment() {
     }
 }
 
-/// What a writer that is killed between two steps leaves, and what the next one makes of it.
+/// Files that a writer leaves if it is killed between two steps, and their treatment by the next writer.
 #[test]
 fn a_partition_that_ended_between_two_steps() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -98,8 +98,8 @@ fn a_partition_that_ended_between_two_steps() {
     cut(4).write(two.path()).unwrap();
     let meta: serde_json::Value =
         serde_json::from_slice(&fs::read(two.path().join("g.json")).unwrap()).unwrap();
-    // All new files beside the old ones: the old partitioning.
-    let mut beside = vec![];
+    // All new files are pending: the old partitioning is read.
+    let mut pending = vec![];
     for p in 0..3 {
         fs::create_dir_all(one.path().join(format!("part{p}"))).unwrap();
         for (key, name) in
@@ -113,18 +113,18 @@ fn a_partition_that_ended_between_two_steps() {
                 .to_owned();
             let new = one.path().join(format!("part{p}/{name}-{sum}.safetensors"));
             fs::copy(two.path().join(format!("part{p}/{name}.safetensors")), &new).unwrap();
-            beside.push((new, one.path().join(format!("part{p}/{name}.safetensors"))));
+            pending.push((new, one.path().join(format!("part{p}/{name}.safetensors"))));
         }
     }
     assert_eq!(partitioned(one.path()), Some(1));
-    // The metadata is there: the new one, from wherever each file is.
+    // The metadata is replaced: the new partitioning is read, from pending or final names.
     fs::copy(two.path().join("g.json"), one.path().join("g.json")).unwrap();
     assert_eq!(partitioned(one.path()), Some(4));
-    for (new, file) in &beside[..5] {
+    for (new, file) in &pending[..5] {
         fs::rename(new, file).unwrap();
         assert_eq!(partitioned(one.path()), Some(4));
     }
-    // A write that fails keeps that, one that does not leaves its own files alone.
+    // A failed write does not change it, and a successful one leaves only its files.
     fs::write(one.path().join("part0/.graph.safetensors.tmpAbC123"), "left over").unwrap();
     fs::write(one.path().join("mine"), "mine").unwrap();
     fs::write(one.path().join("part3"), "in the way of a fourth part").unwrap();
@@ -154,7 +154,7 @@ fn a_partition_that_ended_between_two_steps() {
     assert_eq!((partitioned(one.path()), names(one.path())), (Some(3), all));
 }
 
-/// Metadata of another name that this program cannot read say where parts are, too.
+/// Unreadable metadata of another name also protects its parts.
 #[test]
 fn unreadable_partitionings_are_not_overwritten() {
     let dir = tempfile::tempdir().unwrap();
@@ -162,7 +162,7 @@ fn unreadable_partitionings_are_not_overwritten() {
     let good = fs::read_to_string(&json).unwrap();
     let settings = PartitionConfig::new("other", 2).with_method(PartitionMethod::Random);
     let other = partition_graph(&ring(2), &settings).unwrap();
-    let refused = |text: &str, why: &str| {
+    let expect_error = |text: &str, why: &str| {
         fs::write(&json, text).unwrap();
         let before = files(dir.path());
         let e = other.write(dir.path()).unwrap_err();
@@ -177,21 +177,21 @@ fn unreadable_partitionings_are_not_overwritten() {
     let later = good
         .replace("\"format_version\": 3", "\"format_version\": 4")
         .replace("\"num_nodes\"", "\"nodes\"");
-    refused(&later, "a partitioning of format version 4");
-    refused(
+    expect_error(&later, "a partitioning of format version 4");
+    expect_error(
         &later.replace("\"format_version\": 4", "\"version\": 4"),
         "a partitioning without format version",
     );
-    refused(&good[..good.len() - 2], "a damaged partitioning");
-    // Others' files are in nobody's way.
+    expect_error(&good[..good.len() - 2], "a damaged partitioning");
+    // Unrelated files do no harm.
     for text in ["{\"num_parts\": 3}", "[]", "{"] {
         fs::write(&json, text).unwrap();
         other.write(dir.path()).unwrap();
     }
 }
 
-/// What older versions wrote has no checksum of itself: it is recognised by its version, and of this version the key
-/// must be there.
+/// Files of older versions have no checksum of themselves and are recognised by their version. In this version the key
+/// is required.
 #[test]
 fn metadata_and_manifests_have_checksums() {
     let dir = tempfile::tempdir().unwrap();
@@ -242,7 +242,7 @@ fn metadata_and_manifests_have_checksums() {
         })
     };
     assert!(load(&|_| ()).iter().all(|step| *step == Ok(Some(3))));
-    let refused = |f: &dyn Fn(&mut serde_json::Value), text: &str| {
+    let expect_error = |f: &dyn Fn(&mut serde_json::Value), text: &str| {
         for e in load(f) {
             assert!(
                 e.as_ref().is_err_and(|e| e.contains("checkpoint.json: ") && e.contains(text)),
@@ -251,25 +251,25 @@ fn metadata_and_manifests_have_checksums() {
         }
     };
     let step = |v: &mut serde_json::Value| v["step"] = 4.into();
-    refused(
+    expect_error(
         &|v| {
             without(v);
             step(v);
         },
         "missing field `checksum`",
     );
-    refused(&step, "damaged: checksum");
-    refused(
+    expect_error(&step, "damaged: checksum");
+    expect_error(
         &|v| drop(v["files"]["rank0.safetensors"].as_object_mut().unwrap().remove("checksum")),
         "missing field `checksum`",
     );
-    refused(
+    expect_error(
         &|v| v["format_version"] = 1.into(),
         "made with format version 1, this run has 2; resume with the version of this library",
     );
 }
 
-/// A byte of the metadata that makes it say something else: an error.
+/// A changed byte of the metadata that changes its meaning is an error.
 #[test]
 fn no_changed_metadata_is_accepted() {
     let dir = tempfile::tempdir().unwrap();
@@ -284,7 +284,7 @@ fn no_changed_metadata_is_accepted() {
             bad[at] = byte;
             fs::write(&json, bad).unwrap();
             altered += usize::from(read().is_ok_and(|p| p != whole));
-            // Settings that no part holds.
+            // Settings that are not in any part.
             if let Ok(report) = verify_partition(&json, None) {
                 altered += usize::from(
                     (report.graph_name, report.num_parts, report.num_nodes)
@@ -302,7 +302,7 @@ fn parts() -> PartitionedGraph {
     scattered(&random(11, Sizes { nodes: [40, 15, 6], edges: [60, 80, 120, 30, 8] }), RANKS, 3)
 }
 
-/// Saves a checkpoint whose rows and shared bytes all say its step.
+/// Saves a checkpoint whose rows and shared bytes all contain its step.
 fn save(parts: &PartitionedGraph, dir: &Path, step: u64) -> Result<(), String> {
     let all = on_ranks(parts, |d| {
         let rows = DistEmbedding::<f32>::new(
@@ -317,7 +317,7 @@ fn save(parts: &PartitionedGraph, dir: &Path, step: u64) -> Result<(), String> {
         let state = RunState { step, loader: LoaderState { epoch: step, batch: 0 }, replicated };
         Ok(Checkpoint::new(dir).save(d, &state, &[&rows]).map_err(|e| e.to_string()))
     });
-    // Those of other ranks say which one it was.
+    // The errors of the other ranks name the rank at fault.
     all.into_iter().collect()
 }
 
@@ -353,7 +353,7 @@ fn checkpoints_to_be_killed() {
 fn checkpoints_killed_at_any_moment() {
     let parts = parts();
     let dir = killed("checkpoint", "faults::checkpoints_to_be_killed", |d| step_of(&parts, d));
-    // Opening it removed what unfinished saves left; temporary manifests go with the next save.
+    // Loading has removed the files of unfinished saves; the next save removes temporary manifests.
     let folders =
         || fs::read_dir(&dir).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir()).count();
     assert!(folders() <= 1, "{:?}", names(dir.path()));
@@ -367,8 +367,8 @@ fn checkpoints_killed_at_any_moment() {
     assert_eq!(found, all);
 }
 
-/// A save that fails leaves the checkpoint before, and no folder; what killed runs left goes when the checkpoint is
-/// opened.
+/// A failed save leaves the previous checkpoint and no folder. Files of killed runs are removed when the checkpoint is
+/// loaded.
 #[test]
 fn failed_saves_leave_nothing() {
     let (parts, dir) = (parts(), tempfile::tempdir().unwrap());
@@ -403,7 +403,7 @@ fn failed_saves_leave_nothing() {
     let before = names(dir.path());
     (3..6).for_each(failed);
     assert_eq!((names(dir.path()), step_of(&parts, dir.path())), (before.clone(), Some(3)));
-    // Left by killed runs: folders of checkpoints, also empty ones. What holds other files is somebody else's.
+    // Killed runs leave folders of checkpoints, some of them empty. A folder with other files is not a checkpoint.
     for (folder, file) in [
         ("step-4", Some("rank0.safetensors")),
         ("step-5", Some(".shared.safetensors.tmpAbC123")),
@@ -421,7 +421,7 @@ fn failed_saves_leave_nothing() {
     kept.push("step-8/notes".into());
     assert_eq!(names(dir.path()), kept);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
-    // Nor is such a folder in the way, however often its step is saved.
+    // Such a folder does not prevent repeated saves of its step.
     for folder in ["step-8-1", "step-8-2", "step-8-1"] {
         save(&parts, dir.path(), 8).unwrap();
         assert_eq!(step_of(&parts, dir.path()), Some(8));
@@ -434,7 +434,7 @@ fn failed_saves_leave_nothing() {
     assert_eq!(fs::read(dir.path().join("step-8/notes")).unwrap(), b"mine");
 }
 
-/// Ranks that do not see one folder, with checkpoints of the same step.
+/// Ranks with different folders that have checkpoints of the same step.
 #[test]
 fn ranks_must_see_one_checkpoint() {
     let (parts, dirs) = (parts(), [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()]);
@@ -459,7 +459,7 @@ fn ranks_must_see_one_checkpoint() {
     );
 }
 
-/// Every byte of the manifest: what it says is what was written, or it is refused.
+/// Every changed byte of the manifest is an error, unless its meaning does not change.
 #[test]
 fn no_changed_manifest_is_accepted() {
     let (parts, dir) = (parts(), tempfile::tempdir().unwrap());
@@ -532,7 +532,7 @@ fn writers_on_a_full_disk() {
             |d| name(partitioned(d), old),
         );
     }
-    // Features that stay in their files until they are written.
+    // Features that stay in their files until parts are written.
     let input = tempfile::tempdir().unwrap();
     let g = with_features();
     chunked::write(input.path(), &g);

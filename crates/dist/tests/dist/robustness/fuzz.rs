@@ -1,9 +1,9 @@
-//! Damaged partitionings, checkpoints and chunked graphs: every reader answers with a value or an error that names a
+//! Damaged partitionings, checkpoints and chunked graphs: every reader returns a value or an error that names a
 //! file, never a panic, in time and with memory that grow with the size of the files.
 //!
-//! Files are damaged by structure and by bytes, mostly with checksums that fit, so that what stands behind them is
+//! Files are damaged by structure and by bytes, mostly with updated checksums, so that the data after them is
 //! read. Cases are functions of their number. `BURN_GNN_FUZZ_BYTES=100000000` damages so many bytes over all readers;
-//! three million by default. `BURN_GNN_FUZZ_READER=checkpoint` runs the readers whose names begin so alone.
+//! three million by default. `BURN_GNN_FUZZ_READER=checkpoint` runs only the readers whose names start with this.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -35,14 +35,14 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 /// Bytes of memory that a reader may take: for any file, and for each byte of all files. `docs/reliability.md` has the
 /// same numbers.
 const MEMORY: (usize, usize) = (4 << 20, 64);
-/// How long a case may take on a busy machine.
+/// Time limit of a case on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Readers, among which the bytes are divided.
 const READERS: u64 = 4;
-/// Tells the process that reads.
+/// Marks the process that reads.
 const ALONE: &str = "BURN_GNN_FUZZ_ALONE";
 
-/// Reads in a separate process, whose memory nobody else uses and which can be ended.
+/// Reads in a separate process, whose memory can be measured and which can be killed.
 #[test]
 fn damaged_files() {
     let mut child =
@@ -93,7 +93,7 @@ fn damaged_files_alone() {
                 drop(load_partition(&json, p)?.to_graph(&Device::flex()));
             }
             let report = verify_partition(&json, None)?;
-            // What cannot be read is in the report.
+            // The report contains files that cannot be read.
             let unread = report.violations.into_iter().find(|v| v.contains(".safetensors"));
             unread.map_or(Ok(()), |v| Err(DistError::Format { path: json.clone(), message: v }))
         };
@@ -134,7 +134,7 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// Damages one file after the other, makes checksums fit, reads, and repairs.
+/// Damages the files in turn: updates checksums, reads, and repairs.
 fn fuzz(name: &str, dir: &Path, sign: &dyn Fn(), read: &dyn Fn() -> Result<(), DistError>) {
     if std::env::var("BURN_GNN_FUZZ_READER").is_ok_and(|only| !name.starts_with(&only)) {
         return;
@@ -203,12 +203,12 @@ fn parsed(path: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(path).unwrap()).ok()
 }
 
-/// Gives a partitioning the checksums of its files, then that of the metadata.
+/// Updates the checksums of all files of a partitioning, then that of the metadata.
 fn sign_partition(json: &Path) {
     let Some(mut v) = parsed(json) else { return };
     let dir = json.parent().unwrap();
     let sum = |file: Option<&Value>| {
-        // Names that damage made lead anywhere.
+        // Damaged names may lead to any path.
         let file = dir.join(file?.as_str()?);
         let bytes = files(dir).contains(&file).then(|| fs::read(file).unwrap())?;
         Some(Value::from(format!("xxh3:{:016x}", twox_hash::XxHash3_64::oneshot(&bytes))))
@@ -237,7 +237,7 @@ fn sign_partition(json: &Path) {
     }
 }
 
-/// Gives a checkpoint the checksums that its reader says files have, then that of the manifest.
+/// Updates the checksums of a checkpoint to those that its reader reports, then that of the manifest.
 fn sign_checkpoint(manifest: &Path, load: &dyn Fn() -> Result<(), DistError>) {
     for _ in 0..5 {
         let Some(mut v) = parsed(manifest) else { return };

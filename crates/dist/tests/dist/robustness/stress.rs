@@ -1,4 +1,4 @@
-//! Ranks and their loaders at once on fresh graphs: nothing hangs, and batches are those of one
+//! Concurrent ranks and loaders on new graphs: no deadlock, and batches equal those of one
 //! thread.
 
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ use crate::graphs::{Sizes, devices, random, scattered};
 use crate::sampling::content;
 use burn_gnn_testutil::Watchdog;
 
-/// Relations of both sizes: sorted by one thread, and by all.
+/// Relations of two sizes, which one thread or all threads sort.
 const SIZES: Sizes = Sizes { nodes: [400, 120, 50], edges: [300, 140_000, 500, 30, 8] };
 
-/// All batches of a rank, loader by loader, and degrees of its partition.
+/// All batches of a rank by loader, and the degrees of its partition.
 type Found = (Vec<Vec<u64>>, Vec<u32>);
 
-/// What `see` reads from the batches of one epoch.
+/// Results of `see` for the batches of one epoch.
 fn epoch<S: RankSampler>(
     (sampler, seeds, features): (S, Seeds<u64>, DistFeatures),
     (size, prefetch): (usize, usize),
@@ -44,7 +44,7 @@ fn of_links(b: &LoadedBatch<LinkBatch<DistBatch, u64>, u64>) -> Vec<u64> {
     [content(&b.batch.batch.mini).concat(), negative.chain(strict).collect()].concat()
 }
 
-/// Of nodes and of edges, with and without times, with negatives of each kind.
+/// Loaders of nodes and edges, with and without times, with negatives of each kind.
 fn batches(d: &DistGraph, prefetch: usize) -> Result<Vec<Vec<u64>>, DistError> {
     let (seeds, edges): (Vec<u64>, Vec<u64>) =
         ((0..60).map(|i| i * 6).collect(), (0..40).collect());
