@@ -76,7 +76,7 @@ fn partitions_to_be_killed() {
 
 #[test]
 fn partitions_killed_at_any_moment() {
-    let dir = killed("partition", "faults::partitions_to_be_killed", partitioned);
+    let dir = killed("partition", "robustness::faults::partitions_to_be_killed", partitioned);
     for version in [5, 4, 6] {
         cut(version).write(dir.path()).unwrap();
         assert_eq!(partitioned(dir.path()), Some(version));
@@ -352,7 +352,7 @@ fn checkpoints_to_be_killed() {
 #[test]
 fn checkpoints_killed_at_any_moment() {
     let parts = parts();
-    let dir = killed("checkpoint", "faults::checkpoints_to_be_killed", |d| step_of(&parts, d));
+    let dir = killed("checkpoint", "robustness::faults::checkpoints_to_be_killed", |d| step_of(&parts, d));
     // Loading has removed the files of unfinished saves; the next save removes temporary manifests.
     let folders =
         || fs::read_dir(&dir).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir()).count();
@@ -518,7 +518,7 @@ fn settings_must_be_those_of_the_checkpoint() {
 
 #[test]
 fn writers_on_a_full_disk() {
-    let Some(disk) = small_disk("faults::writers_on_a_full_disk", 1024) else { return };
+    let Some(disk) = small_disk("robustness::faults::writers_on_a_full_disk", 1024) else { return };
     let text = |e: DistError| e.to_string();
     let name = |version: Option<u64>, old| if version == Some(old) { "old" } else { "new" };
     for (old, new) in [(2, 3), (3, 4)] {

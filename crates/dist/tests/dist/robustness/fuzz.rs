@@ -46,7 +46,7 @@ const ALONE: &str = "BURN_GNN_FUZZ_ALONE";
 #[test]
 fn damaged_files() {
     let mut child =
-        process("fuzz::damaged_files_alone").env(ALONE, "").stderr(Stdio::piped()).spawn().unwrap();
+        process("robustness::fuzz::damaged_files_alone").env(ALONE, "").stderr(Stdio::piped()).spawn().unwrap();
     let (send, lines) = channel();
     let stderr = BufReader::new(child.stderr.take().unwrap());
     let reader = std::thread::spawn(move || {
