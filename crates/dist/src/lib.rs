@@ -9,8 +9,8 @@
 //!    [`verify_partition`] verifies them, and [`load_partition`] reads one. [`PartitionBook`] maps ids to owners.
 //!    [`ChunkedGraph`] partitions a graph whose features stay in files.
 //! 2. [`run_ranks`] starts ranks, each with a [`Communicator`].
-//! 3. [`LocalPartition`] is the part of a rank as a [`GraphView`](burn_gnn_ops::GraphView) for layers. Its source features
-//!    come from [`halo_exchange`], which sends gradients back to the owner rank.
+//! 3. [`LocalPartition`] is the part of a rank as a [`GraphView`](burn_gnn_ops::GraphView) for layers. Its source
+//!    features come from [`halo_exchange`], which sends gradients back to the owner rank.
 //! 4. [`broadcast_module`] copies the parameters of rank 0 to all ranks, [`check_replicas`] compares them, and
 //!    [`all_reduce_gradients`] sums their gradients.
 //!

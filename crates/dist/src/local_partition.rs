@@ -21,9 +21,9 @@ use crate::trainer_rank::{TrainerRank, wrong_rank};
 /// that a halo exchange fetches.
 ///
 /// Source rows of a node type are its inner nodes in id order, then the halo nodes that are sources of inner edges,
-/// sorted by (owner, id). Destination rows are the inner nodes. Messages are computed for inner edges only, in the order
-/// of their original ids, so every destination sums its messages in the order of the whole graph. Degrees are those of
-/// the whole graph.
+/// sorted by (owner, id). Destination rows are the inner nodes. Messages are computed for inner edges only, in the
+/// order of their original ids, so every destination sums its messages in the order of the whole graph. Degrees are
+/// those of the whole graph.
 ///
 /// [`src_rows`](GraphView::src_rows) is a [`halo_exchange`]: all ranks must make the same calls in the same order.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ impl LocalPartition {
     /// its autodiff.
     ///
     /// # Errors
-    /// The number of the part is not the rank; ranks have parts of different partitionings; a feature has more than five
-    /// axes; some rank failed.
+    /// The number of the part is not the rank; ranks have parts of different partitionings; a feature has more than
+    /// five axes; some rank failed.
     ///
     /// # Cost
     /// `O(V + E)` for the nodes and edges of the part; three small exchanges.
@@ -144,7 +144,8 @@ impl LocalPartition {
         let ntype = ntype_number(self.book.schema(), ntype);
         &of_ntype(&self.orig_halo, ntype)[..]
     }
-    /// Original ids of the edges of a relation, by local edge id, for example to select edge weights of the whole graph.
+    /// Original ids of the edges of a relation, by local edge id, for example to select edge weights of the whole
+    /// graph.
     ///
     /// # Panics
     /// There is no such type.
@@ -359,8 +360,8 @@ pub(crate) fn global_in_degrees(
     Ok(degrees)
 }
 
-/// Out-degree in the whole graph of every source row. Ranks send their counts of halo rows to the owners, which add them
-/// and send the sums back.
+/// Out-degree in the whole graph of every source row. Ranks send their counts of halo rows to the owners, which add
+/// them and send the sums back.
 pub(crate) fn global_out_degrees(
     book: &PartitionBook,
     relations: &[Relation],

@@ -30,8 +30,8 @@ impl Default for ReduceOptions {
 /// Sums the gradients of all float parameters over ranks. Afterwards every rank holds the same bits. Collective.
 ///
 /// Gradients are summed in the order of the module's fields, in f64 and in rank order, and converted back to the dtype
-/// of the parameter. A parameter without a gradient on this rank counts as zeros and gets the sum of the other ranks, so
-/// all optimizers make the same step. Parameters that do not require gradients are skipped.
+/// of the parameter. A parameter without a gradient on this rank counts as zeros and gets the sum of the other ranks,
+/// so all optimizers make the same step. Parameters that do not require gradients are skipped.
 ///
 /// Parameter values are not compared. If ranks start from different values, these stay different: call
 /// [`broadcast_module`](crate::broadcast_module) or [`check_replicas`](crate::check_replicas) once before the first
@@ -51,8 +51,9 @@ pub fn all_reduce_gradients<M: Module>(
     all_reduce_gradients_except(comm, module, grads, |_| false)
 }
 
-/// [`all_reduce_gradients`] without the parameters for whose path (field names joined by dots) `skip` returns true. They
-/// keep the gradient of this rank. Skip parameters whose rows are distributed over ranks, such as learned embeddings.
+/// [`all_reduce_gradients`] without the parameters for whose path (field names joined by dots) `skip` returns true.
+/// They keep the gradient of this rank. Skip parameters whose rows are distributed over ranks, such as learned
+/// embeddings.
 ///
 /// # Errors
 /// As [`all_reduce_gradients`].

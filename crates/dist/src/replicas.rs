@@ -13,9 +13,9 @@ use crate::error::DistError;
 /// on construction. Collective.
 ///
 /// Every rank first creates a module of the same structure and passes it by value. Devices, parameter ids and
-/// `require_grad` flags of this rank are kept. Fields with `#[module(skip)]` do not change: to get equal keys of dropout
-/// masks, create the module from a shared seed ([`broadcast_seed`]). `module` must not contain rows that are distributed
-/// over ranks, such as those of a partitioned embedding.
+/// `require_grad` flags of this rank are kept. Fields with `#[module(skip)]` do not change: to get equal keys of
+/// dropout masks, create the module from a shared seed ([`broadcast_seed`]). `module` must not contain rows that are
+/// distributed over ranks, such as those of a partitioned embedding.
 ///
 /// ```
 /// use burn::module::{Module, Param};
@@ -35,8 +35,8 @@ use crate::error::DistError;
 /// ```
 ///
 /// # Errors
-/// [`DistError::Replicas`] on all ranks if the number of parameters differs between ranks, or the kind, dtype or shape of
-/// one of them.
+/// [`DistError::Replicas`] on all ranks if the number of parameters differs between ranks, or the kind, dtype or shape
+/// of one of them.
 ///
 /// # Cost
 /// One copy of all parameters in host memory; their bytes are sent to every rank once.
@@ -63,8 +63,8 @@ pub fn broadcast_module<M: Module>(comm: &dyn Communicator, module: M) -> Result
 
 /// Returns an error on every rank unless the parameters of all ranks are equal, bit for bit. Collective.
 ///
-/// Compares a hash of each float, int and bool parameter. Fields with `#[module(skip)]` are ignored. Without this check,
-/// ranks train different models without an error: they apply the same gradients to different parameters.
+/// Compares a hash of each float, int and bool parameter. Fields with `#[module(skip)]` are ignored. Without this
+/// check, ranks train different models without an error: they apply the same gradients to different parameters.
 ///
 /// # Errors
 /// [`DistError::Replicas`] on all ranks, with the first parameter that differs from rank 0 and the remedy.

@@ -11,9 +11,9 @@ use crate::graph::{DistGraph, PartitionPolicy};
 pub enum SplitBy<'a> {
     /// Each rank gets the seeds that it owns. No features of seeds are sent, and the numbers of seeds differ.
     Owner,
-    /// Each rank gets the same number of seeds, up to one (DGL's `force_even`), in ranges of ascending type-wise ids, so
-    /// most seeds stay on their owner. (If ids were kept, ids ascend inside the seeds of each owner.) Batches are formed
-    /// per rank instead of from one order of all seeds, so losses depend on the number of ranks.
+    /// Each rank gets the same number of seeds, up to one (DGL's `force_even`), in ranges of ascending type-wise ids,
+    /// so most seeds stay on their owner. (If ids were kept, ids ascend inside the seeds of each owner.) Batches are
+    /// formed per rank instead of from one order of all seeds, so losses depend on the number of ranks.
     Even,
     /// An integer column contains the rank of each seed. Graphs with several trainers per part have such a column,
     /// `trainer_id`; with one rank per trainer it gives the same result as [`Owner`](Self::Owner).
@@ -46,8 +46,8 @@ impl SeedSplit {
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
-    /// Number of steps of an epoch with batches of `batch_size` seeds per rank. It is the same on all ranks, some of which
-    /// have empty batches at the end.
+    /// Number of steps of an epoch with batches of `batch_size` seeds per rank. It is the same on all ranks, some of
+    /// which have empty batches at the end.
     ///
     /// # Panics
     /// `batch_size` is 0.
@@ -61,8 +61,8 @@ impl DistGraph {
     /// Distributes nodes of a type over ranks. Collective.
     ///
     /// # Errors
-    /// On all ranks: an unknown type or column; an id that is out of range, that another rank owns, or that occurs twice;
-    /// a trainer that is not a rank.
+    /// On all ranks: an unknown type or column; an id that is out of range, that another rank owns, or that occurs
+    /// twice; a trainer that is not a rank.
     pub fn node_split(
         &self,
         ntype: impl NodeKey,

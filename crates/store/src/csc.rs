@@ -35,7 +35,8 @@ const AHEAD: usize = 24;
 /// ```
 ///
 /// Opening reads only the header. The checksum of a block is verified on its first use; [`verify`](Self::verify) checks
-/// all blocks. A row is found in `O(1)`. If pages are missing in memory, those of a whole request are prefetched together.
+/// all blocks. A row is found in `O(1)`. If pages are missing in memory, those of a whole request are prefetched
+/// together.
 ///
 /// ```
 /// use burn_gnn_store::{CscBuild, EdgeIter, StoredCsc};
@@ -164,8 +165,8 @@ impl StoredCsc {
     /// Verifies the checksums of all blocks, and the ranges of all offsets and sources.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`]; [`StoreError::Data`] for offsets that do not ascend from 0 to the number of edges, and for
-    /// a source out of range.
+    /// [`StoreError::Damaged`]; [`StoreError::Data`] for offsets that do not ascend from 0 to the number of edges, and
+    /// for a source out of range.
     ///
     /// # Cost
     /// One pass over the file; only memory of the page cache.
@@ -255,8 +256,8 @@ impl StoredCsc {
         Ok(())
     }
 
-    /// Verifies the blocks that are used later for sampled edges: their ids, and the degrees of their sources. Only flags
-    /// are read if the blocks are verified already.
+    /// Verifies the blocks that are used later for sampled edges: their ids, and the degrees of their sources. Only
+    /// flags are read if the blocks are verified already.
     fn check_ids_and_rows(&self, positions: &[u64], sources: &[u32]) -> Result<(), StoreError> {
         if let Some(ids) = self.edge_ids.as_ref().filter(|ids| !ids.is_all_verified()) {
             positions.iter().try_for_each(|&p| ids.check(8 * p as usize))?;

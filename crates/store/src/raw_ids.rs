@@ -27,8 +27,8 @@ pub trait RawId: bytemuck::Pod + Ord + Send + Sync + std::fmt::Debug {}
 impl RawId for u64 {}
 impl RawId for u128 {}
 
-/// Converts a text to a raw id: two 64-bit hashes (XXH3). Among a billion different texts, the probability of a collision
-/// is below 10^-20.
+/// Converts a text to a raw id: two 64-bit hashes (XXH3). Among a billion different texts, the probability of a
+/// collision is below 10^-20.
 pub fn text_id(text: &str) -> u128 {
     let half = |seed| u128::from(XxHash3_64::oneshot_with_seed(seed, text.as_bytes()));
     half(0) << 64 | half(0x9e37_79b9_7f4a_7c15)
@@ -55,8 +55,8 @@ pub struct RawNumbers<K> {
 }
 
 impl<K: RawId> RawNumbers<K> {
-    /// Sorts the distinct ids of an iterator into the file `path`, in `memory` bytes, at least 1 MiB. Temporary runs next
-    /// to the file hold the distinct ids of each chunk and are removed afterwards.
+    /// Sorts the distinct ids of an iterator into the file `path`, in `memory` bytes, at least 1 MiB. Temporary runs
+    /// next to the file hold the distinct ids of each chunk and are removed afterwards.
     ///
     /// # Errors
     /// More than `u32::MAX - 1` distinct ids; errors of the iterator; [`StoreError::Memory`]; [`StoreError::Data`].

@@ -172,8 +172,8 @@ impl SectionWriter {
         Self { path: path.into(), target, header, parts }
     }
 
-    /// Resumes a file whose sections have the lengths `lens`, which were [synced](Self::sync). Reads the existing bytes to
-    /// compute their checksums.
+    /// Resumes a file whose sections have the lengths `lens`, which were [synced](Self::sync). Reads the existing bytes
+    /// to compute their checksums.
     pub(crate) fn resume(path: &Path, header: Header, lens: &[u64]) -> Result<Self, StoreError> {
         let file = reopen(path)?;
         let mut writer = Self::new(path, Target::Plain(file), header);
@@ -203,8 +203,8 @@ impl SectionWriter {
         Ok(())
     }
 
-    /// Writes bytes at offset `at` of section number `section`, where nothing was written before. Such a section cannot be
-    /// appended to. It is read back at the end for its checksums.
+    /// Writes bytes at offset `at` of section number `section`, where nothing was written before. Such a section cannot
+    /// be appended to. It is read back at the end for its checksums.
     pub(crate) fn put_at(
         &mut self,
         section: usize,
@@ -225,7 +225,8 @@ impl SectionWriter {
         Ok(())
     }
 
-    /// Forces written bytes to disk, and returns the lengths of the sections, from which [`resume`](Self::resume) starts.
+    /// Forces written bytes to disk, and returns the lengths of the sections, from which [`resume`](Self::resume)
+    /// starts.
     pub(crate) fn sync(&mut self) -> Result<Vec<u64>, StoreError> {
         for part in &mut self.parts {
             part.write(self.target.file(), true).map_err(io(&self.path))?;

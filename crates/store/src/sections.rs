@@ -31,8 +31,8 @@ pub(crate) const PAGE: u64 = 4096;
 /// Log2 of the bytes per checksum.
 pub(crate) const BLOCK_BITS: u32 = 16;
 pub(crate) const BLOCK: usize = 1 << BLOCK_BITS;
-/// Time per position in nanoseconds above which a request is assumed to have missed pages in memory: without prefetch (a
-/// request in memory takes 20 to 100), and with prefetch (up to 700 if no page was missing).
+/// Time per position in nanoseconds above which a request is assumed to have missed pages in memory: without prefetch
+/// (a request in memory takes 20 to 100), and with prefetch (up to 700 if no page was missing).
 const COLD_NANOS: [u128; 2] = [300, 1_000];
 /// Below this number of positions the measured time is noise.
 const MIN_SAMPLES: usize = 64;

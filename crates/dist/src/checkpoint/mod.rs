@@ -304,8 +304,8 @@ impl Checkpoint {
         if lock.is_exclusive() {
             self.clean();
         }
-        // The current folder must not change until the manifest is replaced, and no folder may change if the manifest is
-        // damaged. So the files go to a new folder: an existing one is in use or does not belong to checkpoints.
+        // The current folder must not change until the manifest is replaced, and no folder may change if the manifest
+        // is damaged. So the files go to a new folder: an existing one is in use or does not belong to checkpoints.
         let mut folder = format!("step-{step}");
         for again in 1.. {
             let dir = self.dir.join(&folder);
@@ -322,8 +322,8 @@ impl Checkpoint {
         Ok((folder, lock))
     }
 
-    /// Removes the folders of unfinished saves. Does nothing without a readable manifest, since then it is unknown which
-    /// folder is complete.
+    /// Removes the folders of unfinished saves. Does nothing without a readable manifest, since then it is unknown
+    /// which folder is complete.
     fn clean(&self) {
         let Ok(manifest) = self.manifest() else { return };
         let keep = manifest.map(|m| m.folder);

@@ -34,8 +34,8 @@ fn add_all(sums: &mut [f64], parts: &[Vec<u8>]) {
 /// calls, instead of a deadlock or mixed-up data. Once a rank has failed, all calls return an error on every rank. Sums
 /// are computed in rank order, so all ranks get the same bits.
 ///
-/// A collective may be called from any thread of a rank, but only from one at a time, and not inside a parallel iterator.
-/// Threads of a rank that communicate at the same time need separate communicators: see
+/// A collective may be called from any thread of a rank, but only from one at a time, and not inside a parallel
+/// iterator. Threads of a rank that communicate at the same time need separate communicators: see
 /// [`duplicate`](Self::duplicate).
 pub trait Communicator: Debug + Send + Sync {
     /// This rank, in `0..size()`.
@@ -119,8 +119,8 @@ pub trait Communicator: Debug + Send + Sync {
         self.all_gather(name, Vec::new()).map(drop)
     }
 
-    /// Creates an independent communicator of the same ranks for another thread (MPI's `MPI_Comm_dup`): its calls do not
-    /// wait for those of this one. A failure on one ends both. Collective.
+    /// Creates an independent communicator of the same ranks for another thread (MPI's `MPI_Comm_dup`): its calls do
+    /// not wait for those of this one. A failure on one ends both. Collective.
     ///
     /// # Errors
     /// As [`all_gather`](Self::all_gather). The default implementation always returns an error.

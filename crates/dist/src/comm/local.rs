@@ -417,9 +417,9 @@ pub(super) fn describe(rank: usize, payload: &(dyn Any + Send)) -> Failure {
 
 /// Runs `f` on `size` ranks, each a thread with a separate rayon pool, and returns their values by rank.
 ///
-/// The run fails on all ranks, with the message of the rank at fault, if a rank panics, returns an error, returns early,
-/// makes another collective call than the other ranks, or does not enter a call before the time-out. Ranks are threads
-/// rather than tasks of a shared pool, in which waiting ranks would block all workers.
+/// The run fails on all ranks, with the message of the rank at fault, if a rank panics, returns an error, returns
+/// early, makes another collective call than the other ranks, or does not enter a call before the time-out. Ranks are
+/// threads rather than tasks of a shared pool, in which waiting ranks would block all workers.
 ///
 /// Each rank must create separate parameters (from a seed or a record). Parameters that are cloned to several ranks
 /// share autodiff nodes, and Burn locks a graph during the whole backward pass.

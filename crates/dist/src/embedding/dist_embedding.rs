@@ -18,8 +18,8 @@ use crate::tensor::DistTensor;
 /// their gradients to the owners, which apply the optimizer to the rows that have one. Rows that occur in no batch do
 /// not change and have no moments.
 ///
-/// Gradients of the same row, from several ranks or repeated in a list, are summed (DGL averages them). Sums are computed
-/// in f64, in the order of ranks and, inside a rank, of the list, and rounded once.
+/// Gradients of the same row, from several ranks or repeated in a list, are summed (DGL averages them). Sums are
+/// computed in f64, in the order of ranks and, inside a rank, of the list, and rounded once.
 ///
 /// ```
 /// use burn::tensor::Device;

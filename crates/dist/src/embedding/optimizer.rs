@@ -25,8 +25,8 @@ pub enum SparseOptimizer {
     /// `m = β₁ m + (1 - β₁) g; v = β₂ v + (1 - β₂) g²; w -= lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + epsilon)`
     /// (Kingma and Ba, ICLR 2015), where `t` is the number of calls of
     /// [`DistEmbedding::step`](crate::DistEmbedding::step). This is the rule of torch's `SparseAdam` and of
-    /// `burn_gnn_models::SparseAdam`, so training on ranks gives the result of one machine. (DGL counts the steps of each
-    /// row.)
+    /// `burn_gnn_models::SparseAdam`, so training on ranks gives the result of one machine. (DGL counts the steps of
+    /// each row.)
     Adam {
         /// Learning rate.
         lr: f64,

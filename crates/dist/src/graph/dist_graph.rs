@@ -154,8 +154,8 @@ impl DistGraph {
     pub fn num_edges(&self, etype: impl EdgeKey) -> Result<u64, DistError> {
         Ok(self.inner.edges.total(self.schema().etype(etype)?))
     }
-    /// Type-wise ids of the nodes of a type that this rank owns, ascending. If a part has several trainers, each owns the
-    /// nodes that it trains on.
+    /// Type-wise ids of the nodes of a type that this rank owns, ascending. If a part has several trainers, each owns
+    /// the nodes that it trains on.
     ///
     /// # Errors
     /// Unknown type.

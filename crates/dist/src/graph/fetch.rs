@@ -101,8 +101,8 @@ impl Counters {
 /// Fetches rows of several tables, in the order of the request, as bytes per table. Collective: one exchange of ids and
 /// one of rows for all tables.
 ///
-/// Own rows are copied directly to the result. A row of another rank is requested once, even if it occurs several times.
-/// `what` names the tables; ranks compare it.
+/// Own rows are copied directly to the result. A row of another rank is requested once, even if it occurs several
+/// times. `what` names the tables; ranks compare it.
 pub(crate) fn fetch(
     comm: &dyn Communicator,
     name: &'static str,

@@ -11,8 +11,8 @@ use crate::exchange::Unpack;
 use crate::partition_book::{Numbering, PartitionBook};
 use crate::trainer_rank::TrainerRank;
 
-/// The holder of each row, per type. Ids have positions (see [`Numbering`]), and a holder has one range of positions per
-/// type.
+/// The holder of each row, per type. Ids have positions (see [`Numbering`]), and a holder has one range of positions
+/// per type.
 #[derive(Debug)]
 pub(crate) struct Owners {
     what: &'static str,

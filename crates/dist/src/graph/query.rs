@@ -129,8 +129,8 @@ impl DistGraph {
         agree(comm, "edge ids: result", found)
     }
 
-    /// All in-edges of `nodes`, which are listed per node type. The result has the edges of each edge type, in the order
-    /// of the nodes and, for one node, in ascending edge id. Collective.
+    /// All in-edges of `nodes`, which are listed per node type. The result has the edges of each edge type, in the
+    /// order of the nodes and, for one node, in ascending edge id. Collective.
     ///
     /// # Errors
     /// On all ranks: an unknown type or one that occurs twice; an id out of range.

@@ -73,8 +73,8 @@ fn tag(dtype: DType) -> Option<u8> {
     })
 }
 
-/// Sends the rows in `flat` (type by type, inside a type by receiver) and returns the received rows (type by type, inside
-/// a type by sender). A failure unwinds, since operations of a backend cannot return errors.
+/// Sends the rows in `flat` (type by type, inside a type by receiver) and returns the received rows (type by type,
+/// inside a type by sender). A failure unwinds, since operations of a backend cannot return errors.
 pub(crate) fn exchange_rows(plan: &HaloPlan, call: &HaloCall, flat: &TensorData) -> TensorData {
     let (rank, size, dtype) = (plan.comm.rank(), plan.comm.size(), flat.dtype());
     let fail = |message: String| -> ! {

@@ -59,13 +59,13 @@ pub use routes::{HaloPlan, TypeHalo};
 /// - returns `[num_inner(t) + num_halo(t), d_t]`, halo rows by owner
 ///
 /// # Semantics
-/// One exchange for all node types. Collective: every rank must call it in the same order and with the same `name`, even
-/// if it has no rows to send or receive. Types without a halo on any rank are not exchanged. Values are copied bit for
-/// bit.
+/// One exchange for all node types. Collective: every rank must call it in the same order and with the same `name`,
+/// even if it has no rows to send or receive. Types without a halo on any rank are not exchanged. Values are copied bit
+/// for bit.
 ///
 /// # Gradients
-/// `dx[v] = Σ over copies i of node v: dout[i]`, in one collective call: gradients of halo rows are sent to their owners
-/// and added to those of the inner rows in rank order. The call is made on all ranks if the input of any rank is
+/// `dx[v] = Σ over copies i of node v: dout[i]`, in one collective call: gradients of halo rows are sent to their
+/// owners and added to those of the inner rows in rank order. The call is made on all ranks if the input of any rank is
 /// tracked. Every rank must then call `backward` on a loss that depends on the result.
 ///
 /// # Panics

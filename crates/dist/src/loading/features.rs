@@ -18,8 +18,8 @@ use crate::graph::{DistGraph, FeatureCache, PartitionPolicy, WantedRows};
 /// Columns by type and name.
 type Columns = Vec<(PartitionPolicy, String)>;
 
-/// Features and labels of batches of any [`RankSampler`], in columns of a [`DistGraph`]. All rows of a batch are fetched
-/// in one exchange, from any rank. All ranks must add the same columns.
+/// Features and labels of batches of any [`RankSampler`], in columns of a [`DistGraph`]. All rows of a batch are
+/// fetched in one exchange, from any rank. All ranks must add the same columns.
 #[derive(Clone, Debug)]
 pub struct DistFeatures {
     graph: DistGraph,
@@ -172,11 +172,11 @@ impl DistFeatures {
         self.caches = Arc::new(caches.collect::<Result<_, _>>()?);
         Ok(self)
     }
-    /// Caches at most `rows` remote rows for each column of node features: those that `trial.batches` sampled batches of
-    /// `trial.batch_size` seeds use most often, ties broken by id. These counts estimate the probability that a batch of
-    /// training uses a row, also for rows that are not in the halo (pre-sampling: Yang et al., "GNNLab: a factored system
-    /// for sample-based GNN training over GPUs", EuroSys 2022). The random numbers differ from those of training. Call
-    /// this method after all columns are added. Collective, with the same arguments on all ranks.
+    /// Caches at most `rows` remote rows for each column of node features: those that `trial.batches` sampled batches
+    /// of `trial.batch_size` seeds use most often, ties broken by id. These counts estimate the probability that a
+    /// batch of training uses a row, also for rows that are not in the halo (pre-sampling: Yang et al., "GNNLab: a
+    /// factored system for sample-based GNN training over GPUs", EuroSys 2022). The random numbers differ from those of
+    /// training. Call this method after all columns are added. Collective, with the same arguments on all ranks.
     ///
     /// # Errors
     /// [`DistError::Config`] for a batch size of 0; some rank failed.

@@ -8,12 +8,12 @@ use crate::comm::{Communicator, Failure};
 use crate::error::DistError;
 use crate::graph::DistGraph;
 
-/// A sampler whose batches all ranks sample together. Batch `i` of an epoch is a slice of the shuffled list of all seeds,
-/// and each rank gets the batch of its own seeds in the slice. Random numbers have the same keys as on one machine, so
-/// the batches of all ranks together are the batch that a loader on one machine returns.
+/// A sampler whose batches all ranks sample together. Batch `i` of an epoch is a slice of the shuffled list of all
+/// seeds, and each rank gets the batch of its own seeds in the slice. Random numbers have the same keys as on one
+/// machine, so the batches of all ranks together are the batch that a loader on one machine returns.
 ///
-/// All ranks get the same number of batches. A batch may be empty on some ranks, which then take part in the step with a
-/// weight of zero.
+/// All ranks get the same number of batches. A batch may be empty on some ranks, which then take part in the step with
+/// a weight of zero.
 ///
 /// A rank sampler is a [`Sampler`] that runs [in order](Sampler::IN_ORDER): a loader prefetches batches on one thread,
 /// over a separate communicator, while the caller trains. A user-defined rank sampler must forward

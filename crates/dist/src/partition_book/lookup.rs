@@ -8,8 +8,8 @@ use crate::error::DistError;
 /// Lookups of at least this many ids run in parallel.
 const PARALLEL_FROM: usize = 1 << 14;
 
-/// Argument of the methods of a [`PartitionBook`](crate::PartitionBook). One id returns one result. A slice, an array or
-/// a vector (by reference) returns a vector of results in the same order, or the error of the first invalid id.
+/// Argument of the methods of a [`PartitionBook`](crate::PartitionBook). One id returns one result. A slice, an array
+/// or a vector (by reference) returns a vector of results in the same order, or the error of the first invalid id.
 pub trait Lookup<I> {
     /// One result, or a vector of results.
     type Answer<T>;

@@ -17,8 +17,8 @@ pub(crate) struct ByPart {
 }
 
 impl ByPart {
-    /// Groups `0..len` by `owner`, which is below `parts`. A stable, parallel counting sort: the result does not depend on
-    /// the number of chunks.
+    /// Groups `0..len` by `owner`, which is below `parts`. A stable, parallel counting sort: the result does not depend
+    /// on the number of chunks.
     pub(crate) fn new(len: usize, parts: usize, owner: impl Fn(usize) -> u32 + Sync) -> Self {
         // Every chunk has a counter per part.
         let size = len.div_ceil(4 * rayon::current_num_threads()).max(1 << 14).max(parts);

@@ -44,8 +44,8 @@ impl DistBatch {
         let nodes = of_ntype(&self.nodes, ntype);
         &nodes[..self.mini.blocks.last().map_or(nodes.len(), |b| b.dst_nodes(ntype).len())]
     }
-    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order of the seeds: the rows of
-    /// the loss.
+    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order of the seeds: the rows
+    /// of the loss.
     ///
     /// # Panics
     /// There is no such type.

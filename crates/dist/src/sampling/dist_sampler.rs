@@ -16,8 +16,8 @@ use crate::loading::{ELSEWHERE, RankSampler, in_order};
 /// [`NeighborSampler`] over a partitioned graph. In each hop, the nodes of the frontier are sent to their owners, which
 /// have all their in-edges, sample them and send the sampled edges back.
 ///
-/// Random numbers are keyed by original ids. So for the same seeds the batch equals, in original ids and in the order of
-/// its rows, the batch that a [`NeighborSampler`] samples from the whole graph, for any number of ranks and any
+/// Random numbers are keyed by original ids. So for the same seeds the batch equals, in original ids and in the order
+/// of its rows, the batch that a [`NeighborSampler`] samples from the whole graph, for any number of ranks and any
 /// partitioning. Settings have the same meaning as there.
 ///
 /// ```
@@ -38,10 +38,10 @@ use crate::loading::{ELSEWHERE, RankSampler, in_order};
 /// ```
 ///
 /// # Cost
-/// Two exchanges per hop. Bytes sent: 16 per sampled edge; 16 per new source, plus 4 for each relation that starts in its
-/// type and 4 for each that also ends there. Disjoint trees send 4 more bytes per requested node, and 8 per tree to each
-/// rank. If seeds have times, 8 more bytes per tree, and two more exchanges for degrees before these times. A relation
-/// with times takes 16 bytes of memory for each out-edge of own nodes.
+/// Two exchanges per hop. Bytes sent: 16 per sampled edge; 16 per new source, plus 4 for each relation that starts in
+/// its type and 4 for each that also ends there. Disjoint trees send 4 more bytes per requested node, and 8 per tree to
+/// each rank. If seeds have times, 8 more bytes per tree, and two more exchanges for degrees before these times. A
+/// relation with times takes 16 bytes of memory for each out-edge of own nodes.
 #[derive(Clone, Debug)]
 pub struct DistSampler {
     pub(super) graph: DistGraph,
@@ -114,8 +114,8 @@ impl DistSampler {
         self.change(|s| s.with_weights(t, &values))
     }
     /// Sets the times of the edges of a type from an integer column with one value per edge, for
-    /// [`sample_before`](Self::sample_before) and [`Strategy::Latest`]. A loader with such a sampler requires a time for
-    /// every seed. Collective.
+    /// [`sample_before`](Self::sample_before) and [`Strategy::Latest`]. A loader with such a sampler requires a time
+    /// for every seed. Collective.
     ///
     /// # Errors
     /// On all ranks: an unknown type or column; another shape; as [`NeighborSampler::with_times`].
@@ -167,8 +167,8 @@ impl DistSampler {
     /// Collective: a rank without seeds passes no seeds and gets an empty batch.
     ///
     /// # Errors
-    /// On all ranks: an unknown type or one that occurs twice; a seed out of range; edges have times, so seeds need times
-    /// too ([`sample_before`](Self::sample_before)).
+    /// On all ranks: an unknown type or one that occurs twice; a seed out of range; edges have times, so seeds need
+    /// times too ([`sample_before`](Self::sample_before)).
     pub fn sample<N: NodeKey, I: AsRef<[u64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -177,9 +177,9 @@ impl DistSampler {
         self.sample_excluding(seeds, &[], key)
     }
 
-    /// [`sample`](Self::sample) without some edges, given by type-wise ids per edge type in schema order (missing lists at
-    /// the end mean no edges). An edge is excluded for the seeds of all ranks. Its owner must list it; if several trainers
-    /// share a part, all of them must. Collective.
+    /// [`sample`](Self::sample) without some edges, given by type-wise ids per edge type in schema order (missing lists
+    /// at the end mean no edges). An edge is excluded for the seeds of all ranks. Its owner must list it; if several
+    /// trainers share a part, all of them must. Collective.
     ///
     /// # Errors
     /// As [`sample`](Self::sample); an edge that this rank does not own, on all ranks.

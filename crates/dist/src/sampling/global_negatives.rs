@@ -128,7 +128,8 @@ impl GlobalNegatives {
         Ok(out)
     }
 
-    /// Draws each of these pairs from all pairs without an edge, or from all pairs if every pair has an edge. Collective.
+    /// Draws each of these pairs from all pairs without an edge, or from all pairs if every pair has an edge.
+    /// Collective.
     fn exactly(
         &self,
         g: &DistGraph,
@@ -206,8 +207,8 @@ impl GlobalNegatives {
         Ok(counts.into_iter().map(|counts| FreePairs::new(counts.into_iter())).collect())
     }
 
-    /// Sends queries to the owners of the sources and returns their replies, in the order of the queries. `answer` returns
-    /// `None` for an invalid query. Collective.
+    /// Sends queries to the owners of the sources and returns their replies, in the order of the queries. `answer`
+    /// returns `None` for an invalid query. Collective.
     fn query_owners(
         &self,
         g: &DistGraph,

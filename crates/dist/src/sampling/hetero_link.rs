@@ -15,8 +15,8 @@ use crate::graph::DistGraph;
 use crate::loading::{RankSampler, SeedLists, in_order};
 
 /// [`HeteroLinkSampler`](burn_gnn_sampling::HeteroLinkSampler) over a partitioned graph: a [`DistLinkSampler`] per edge
-/// type, with one batch of blocks for the pairs of all types. The edges that any of them excludes pass no messages in the
-/// whole batch, on all ranks.
+/// type, with one batch of blocks for the pairs of all types. The edges that any of them excludes pass no messages in
+/// the whole batch, on all ranks.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistGraph, DistHeteroLinkSampler, DistSampler, PartitionConfig, partition_graph, run_ranks};
@@ -52,8 +52,8 @@ impl DistHeteroLinkSampler {
         Self { sampler, types }
     }
 
-    /// Adds an edge type whose edges may be seeds. `describe` configures its [`DistLinkSampler`], which has no negatives
-    /// and excludes the seeds by default. It must be the same on all ranks. Collective if `describe` is.
+    /// Adds an edge type whose edges may be seeds. `describe` configures its [`DistLinkSampler`], which has no
+    /// negatives and excludes the seeds by default. It must be the same on all ranks. Collective if `describe` is.
     ///
     /// # Errors
     /// An unknown or ambiguous type, or one that was added before; the error of `describe`.
@@ -93,8 +93,8 @@ impl DistHeteroLinkSampler {
         Self { sampler: self.sampler.with_communicator(comm), types }
     }
 
-    /// Samples this rank's share of a batch of seed edges. The lists of ids in the input graph, per edge type, are the same
-    /// on all ranks. If edges have times, each seed has the time of its edge. Collective.
+    /// Samples this rank's share of a batch of seed edges. The lists of ids in the input graph, per edge type, are the
+    /// same on all ranks. If edges have times, each seed has the time of its edge. Collective.
     ///
     /// # Errors
     /// On all ranks: a type that is unknown, occurs twice or was not [added](Self::with_type); as
@@ -185,8 +185,8 @@ impl DistHeteroLinkSampler {
     }
 }
 
-/// Samples batches of seed edges of several types ([`DistGraph::edge_seeds`]) with negative pairs of each. For times see
-/// [`DistLinkSampler`].
+/// Samples batches of seed edges of several types ([`DistGraph::edge_seeds`]) with negative pairs of each. For times
+/// see [`DistLinkSampler`].
 impl Sampler for DistHeteroLinkSampler {
     type Seed = u64;
     type Batch = HeteroLinkBatch<DistBatch, u64>;

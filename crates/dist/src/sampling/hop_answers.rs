@@ -15,8 +15,8 @@ pub(super) struct Facts {
     /// Whether in-degrees of destinations are sent, for edge types between two node types. The last hop sends them for
     /// all destinations.
     pub(super) in_degrees: bool,
-    /// Whether [degrees](degrees_of) of sources in the whole graph are sent. Degrees before a time are requested from the
-    /// owners after the last hop.
+    /// Whether [degrees](degrees_of) of sources in the whole graph are sent. Degrees before a time are requested from
+    /// the owners after the last hop.
     pub(super) degrees: bool,
 }
 
@@ -27,8 +27,8 @@ pub(super) enum Degrees {
     Out(usize),
 }
 
-/// The degrees of the sources of a node type, in the order of messages: out-degrees for each edge type that starts in the
-/// type, then in-degrees for those that also end there.
+/// The degrees of the sources of a node type, in the order of messages: out-degrees for each edge type that starts in
+/// the type, then in-degrees for those that also end there.
 pub(super) fn degrees_of(schema: &Schema, ntype: usize) -> impl Iterator<Item = Degrees> + '_ {
     let inside = schema.etypes_from(ntype).filter(move |&e| schema.endpoints(e).1 == ntype);
     schema.etypes_from(ntype).map(Degrees::Out).chain(inside.map(Degrees::In))
@@ -55,11 +55,12 @@ impl DistSampler {
     }
 
     /// Samples hop `hop` around the own rows that a rank requests per node type. The request also has the tree of each
-    /// row and, after all rows, original ids of roots and times of trees, if there are any. The reply has, in this order:
-    /// * per node type: type-wise ids of the sources that are not destinations; original ids of sources (see [`Facts`]),
-    ///   and their [degrees](degrees_of);
-    /// * per relation: number of edges of each destination, and its in-degree if needed; source row, local id and original
-    ///   id of each edge.
+    /// row and, after all rows, original ids of roots and times of trees, if there are any. The reply has, in this
+    /// order:
+    /// * per node type: type-wise ids of the sources that are not destinations; original ids of sources (see
+    ///   [`Facts`]), and their [degrees](degrees_of);
+    /// * per relation: number of edges of each destination, and its in-degree if needed; source row, local id and
+    ///   original id of each edge.
     pub(super) fn serve(
         &self,
         hop: usize,

@@ -1,7 +1,7 @@
 //! Requests hops from the owners of a frontier, and merges their replies.
 //!
-//! Rows are numbered as [`NeighborSampler`](burn_gnn_sampling::NeighborSampler) does: the new nodes of each source type in
-//! the order of relations, destinations and edges.
+//! Rows are numbered as [`NeighborSampler`](burn_gnn_sampling::NeighborSampler) does: the new nodes of each source type
+//! in the order of relations, destinations and edges.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ struct Nodes {
     originals: Vec<Vec<u64>>,
     /// Out-degrees per edge type, by row of the source type.
     out_degrees: Vec<Vec<u32>>,
-    /// In-degrees per edge type, by row of the destination type: of all rows for edge types on one node type, otherwise of
-    /// rows that are destinations.
+    /// In-degrees per edge type, by row of the destination type: of all rows for edge types on one node type, otherwise
+    /// of rows that are destinations.
     in_degrees: Vec<Vec<u32>>,
 }
 
@@ -97,8 +97,8 @@ struct Hop {
 }
 
 impl DistSampler {
-    /// Samples a batch around validated seeds per node type, over edges before `times` if given. `excluded` are own edges
-    /// by local id.
+    /// Samples a batch around validated seeds per node type, over edges before `times` if given. `excluded` are own
+    /// edges by local id.
     pub(crate) fn grow(
         &self,
         seeds: &[Vec<u64>],

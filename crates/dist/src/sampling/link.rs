@@ -64,16 +64,16 @@ impl DistLinkSampler {
     /// Sets the number of negative pairs, which are strict and uniform. Collective.
     ///
     /// # Errors
-    /// On all ranks: negatives per source or global negatives, if parts do not have the out-edges of their nodes (a halo
-    /// of 0 hops) and edges have no times; more than `u32` nodes.
+    /// On all ranks: negatives per source or global negatives, if parts do not have the out-edges of their nodes (a
+    /// halo of 0 hops) and edges have no times; more than `u32` nodes.
     ///
     /// # Cost
     /// 4 bytes per node of the source type in the whole graph, and per out-edge of own nodes; as much for destinations
     /// and in-edges.
     ///
-    /// Global negatives take 8 more bytes per node of the source type; each rank sends those of own nodes to all ranks. If
-    /// edges have times, pairs are redrawn until they have no edge, with one exchange per draw and at most 32 draws. For
-    /// the remaining pairs, owners send the degrees of all sources for each distinct time.
+    /// Global negatives take 8 more bytes per node of the source type; each rank sends those of own nodes to all ranks.
+    /// If edges have times, pairs are redrawn until they have no edge, with one exchange per draw and at most 32 draws.
+    /// For the remaining pairs, owners send the degrees of all sources for each distinct time.
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Result<Self, DistError> {
         let g = self.sampler.graph();
         // Edges may be missing on some ranks only.
@@ -109,8 +109,8 @@ impl DistLinkSampler {
 
     /// Changes how negative pairs that keep an endpoint are sampled; the default is strict and uniform. Call
     /// [`with_negatives`](Self::with_negatives) first. `describe` changes the sampler of destinations, then that of
-    /// sources ([`NegativeSampler::is_of_sources`]), if they exist. Weights and conditions have one value per node of the
-    /// input graph. `describe` must be the same on all ranks.
+    /// sources ([`NegativeSampler::is_of_sources`]), if they exist. Weights and conditions have one value per node of
+    /// the input graph. `describe` must be the same on all ranks.
     ///
     /// ```
     /// use burn_gnn_dist::{DistError, DistGraph, DistLinkSampler, DistSampler, PartitionConfig, partition_graph, run_ranks};
@@ -176,8 +176,8 @@ impl DistLinkSampler {
     /// Sets which edges are excluded from message passing. Ids are those of the input graph.
     ///
     /// # Errors
-    /// A list of reverse edges does not have one entry per edge; the type of reverse edges does not exist or has another
-    /// number of edges.
+    /// A list of reverse edges does not have one entry per edge; the type of reverse edges does not exist or has
+    /// another number of edges.
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, DistError> {
         let owners = &self.sampler.graph().inner.edges;
         let (expected, schema) = (owners.total(self.etype), self.sampler.graph().schema());
@@ -218,8 +218,8 @@ impl DistLinkSampler {
         self
     }
 
-    /// Samples this rank's share of a batch of seed edges. The list of ids in the input graph is the same on all ranks. If
-    /// edges have times, each seed has the time of its edge. Collective.
+    /// Samples this rank's share of a batch of seed edges. The list of ids in the input graph is the same on all ranks.
+    /// If edges have times, each seed has the time of its edge. Collective.
     ///
     /// # Errors
     /// On all ranks: an id out of range; edges of other types have times, but not those of this type.
@@ -332,8 +332,8 @@ impl DistLinkSampler {
         Ok((k, g.find_nodes(&g.ntypes()[s], &wide)?, drawn.is_strict))
     }
 
-    /// Samples negative destinations for own pairs, which are given by local nodes, on the owners of the sources. Returns
-    /// the number of negatives of each pair, and the destinations by type-wise id.
+    /// Samples negative destinations for own pairs, which are given by local nodes, on the owners of the sources.
+    /// Returns the number of negatives of each pair, and the destinations by type-wise id.
     fn tails(&self, own: &OwnSeeds, key: SampleKey) -> Result<Drawn, DistError> {
         let (k, Some(sampler)) = (self.pairs.kept()[0], &self.kept[0]) else {
             return Ok(Drawn::default());
@@ -448,8 +448,8 @@ impl DistLinkSampler {
     }
 }
 
-/// Samples batches of seed edges of the type ([`DistGraph::edge_seeds`]) with negative pairs. If edges of the sampler have
-/// times, a seed edge and its negatives have the time of the edge, or the time given for it; see
+/// Samples batches of seed edges of the type ([`DistGraph::edge_seeds`]) with negative pairs. If edges of the sampler
+/// have times, a seed edge and its negatives have the time of the edge, or the time given for it; see
 /// [Times](burn_gnn_sampling::LinkSampler#times).
 impl Sampler for DistLinkSampler {
     type Seed = u64;

@@ -14,12 +14,12 @@ use crate::graph::{
 };
 use crate::shard::{Shard, ShardReader, ShardWriter};
 
-/// A tensor with one row per node or edge of a type. Every rank holds the rows of the nodes or edges that it owns (DGL's
-/// `DistTensor`).
+/// A tensor with one row per node or edge of a type. Every rank holds the rows of the nodes or edges that it owns
+/// (DGL's `DistTensor`).
 ///
 /// Any rank can read all rows by [`get`](Self::get), and write them by [`set`](Self::set) and [`add`](Self::add). These
-/// methods are collective, and a call sees the writes of all previous calls of all ranks. Clones are handles of the same
-/// tensor.
+/// methods are collective, and a call sees the writes of all previous calls of all ranks. Clones are handles of the
+/// same tensor.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistGraph, DistTensor, PartitionConfig, partition_graph, run_ranks};
@@ -65,8 +65,8 @@ impl<E: DistElement> fmt::Debug for DistTensor<E> {
 
 impl<E: DistElement> DistTensor<E> {
     /// Creates a tensor named `name`. The first dimension of `shape` is the number of nodes or edges of the policy.
-    /// Without a policy, the type with this number of nodes or edges is used. `init` returns the initial value of (id in
-    /// the input graph, column of the flattened row), so values do not depend on the partitioning. Collective.
+    /// Without a policy, the type with this number of nodes or edges is used. `init` returns the initial value of (id
+    /// in the input graph, column of the flattened row), so values do not depend on the partitioning. Collective.
     ///
     /// If a tensor of this name exists, returns another handle of it without calling `init`.
     ///

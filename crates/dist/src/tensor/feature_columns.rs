@@ -9,14 +9,14 @@ use crate::exchange::{agree, digest, require_equal};
 use crate::graph::DataSpace;
 
 impl DataSpace<'_> {
-    /// Makes a [`DistTensor`] or [`DistEmbedding`](crate::DistEmbedding) a feature column, which [`data`](Self::data) and
-    /// loaders read like any other column. A tensor that was inserted under the same name is replaced. Reads return the
-    /// current values of the tensor, and the graph holds a handle of it. Collective.
+    /// Makes a [`DistTensor`] or [`DistEmbedding`](crate::DistEmbedding) a feature column, which [`data`](Self::data)
+    /// and loaders read like any other column. A tensor that was inserted under the same name is replaced. Reads return
+    /// the current values of the tensor, and the graph holds a handle of it. Collective.
     ///
     /// A prefetching loader reads rows before earlier steps have updated them. Use
-    /// [`with_prefetch(0)`](burn_gnn_sampling::Loader::with_prefetch) if a batch must see the previous step. The rows are
-    /// constants of a batch; use [`DistEmbedding::rows`](crate::DistEmbedding::rows) to train them. Feature caches skip
-    /// these columns.
+    /// [`with_prefetch(0)`](burn_gnn_sampling::Loader::with_prefetch) if a batch must see the previous step. The rows
+    /// are constants of a batch; use [`DistEmbedding::rows`](crate::DistEmbedding::rows) to train them. Feature caches
+    /// skip these columns.
     ///
     /// ```
     /// use burn_gnn_dist::{DistError, DistGraph, DistTensor, PartitionConfig, partition_graph, run_ranks};

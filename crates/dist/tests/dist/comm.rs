@@ -303,7 +303,8 @@ fn parameters_that_share_an_id_are_an_error() {
     assert!(failed.message.contains("has the id of an earlier one"), "{failed}");
 }
 
-/// Gradients of means over own seeds, weighted by the share of own seeds, sum to the gradient of the mean over all seeds, for any bucket size.
+/// Gradients of means over own seeds, weighted by the share of own seeds, sum to the gradient of the mean over all
+/// seeds, for any bucket size.
 #[test]
 fn gradients_are_weighted_by_seeds() {
     #[derive(Module, Debug)]

@@ -126,7 +126,8 @@ fn gradients_are_sent_back_to_the_owner() {
     }
 }
 
-/// For any set of ranks with tracked inputs, all ranks make the same collective calls, and gradients are those of the transpose.
+/// For any set of ranks with tracked inputs, all ranks make the same collective calls, and gradients are those of the
+/// transpose.
 #[test]
 fn tracked_on_some_ranks_only() {
     for (_, device) in devices() {
@@ -292,8 +293,8 @@ fn many_passes_repeat() {
     }
 }
 
-/// Burn runs deeper steps first, so operation chains of different length before two exchanges of the same name would swap
-/// their backward passes between ranks. The number of the call makes this an error instead of wrong gradients.
+/// Burn runs deeper steps first, so operation chains of different length before two exchanges of the same name would
+/// swap their backward passes between ranks. The number of the call makes this an error instead of wrong gradients.
 #[test]
 fn exchanges_of_the_same_name_are_distinguished() {
     for (_, device) in devices() {

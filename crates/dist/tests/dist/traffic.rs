@@ -19,8 +19,8 @@ fn widths(g: &Graph) -> [Vec<(String, usize)>; 2] {
         .map(|w| g.schema().ntypes().iter().enumerate().map(|(t, n)| (n.clone(), w + t)).collect())
 }
 
-/// For each rank, the bytes that it sends in a step with two exchanges and sums of 100 and 2 numbers, and its inner nodes and
-/// its halo.
+/// For each rank, the bytes that it sends in a step with two exchanges and sums of 100 and 2 numbers, and its inner
+/// nodes and its halo.
 fn measured(g: &Graph, parts: &PartitionedGraph) -> Vec<Vec<Vec<u64>>> {
     let widths = widths(g);
     run(parts.book().num_parts(), |comm| {

@@ -1,9 +1,9 @@
 //! External sort: builds a CSC file from a stream of edges in bounded memory.
 //!
 //! The input is larger than memory, so it cannot be sorted at once. The build cuts the stream into *runs* that fit into
-//! memory, sorts each run by ranges of destinations (*buckets*) and writes it to disk. Then it reads one bucket at a time
-//! from all runs, orders its edges by destination in memory, and appends them to the result. Every edge is written and
-//! read once in addition to the result.
+//! memory, sorts each run by ranges of destinations (*buckets*) and writes it to disk. Then it reads one bucket at a
+//! time from all runs, orders its edges by destination in memory, and appends them to the result. Every edge is written
+//! and read once in addition to the result.
 //!
 //! ```text
 //! sort:   for each run (a chunk of the stream that fits into memory):
@@ -56,14 +56,14 @@ const MIN_MEMORY: u64 = 4 << 20;
 
 /// Builds the CSC file of a relation from a stream of edges, in bounded memory (external sort).
 ///
-/// Edges are sorted by destination. Inside a row they are in the order of the stream, so a relation of the same edges in
-/// memory has the same rows. Edge ids are positions in the stream; they are stored with
+/// Edges are sorted by destination. Inside a row they are in the order of the stream, so a relation of the same edges
+/// in memory has the same rows. Edge ids are positions in the stream; they are stored with
 /// [`with_edge_ids`](Self::with_edge_ids).
 ///
 /// # Disk
-/// 6 bytes per edge in addition to the result (8 if a bucket has more than 65,536 destinations), and the bytes of stored
-/// ids (4), weights (4) and times (8), in a folder `<file>.building`. They are freed while the result grows: the peak is
-/// at most 8 bytes per edge above the size of the result.
+/// 6 bytes per edge in addition to the result (8 if a bucket has more than 65,536 destinations), and the bytes of
+/// stored ids (4), weights (4) and times (8), in a folder `<file>.building`. They are freed while the result grows: the
+/// peak is at most 8 bytes per edge above the size of the result.
 ///
 /// # Resuming
 /// A killed build resumes when it is run again with the same settings and the same stream. It skips finished runs and
@@ -257,9 +257,9 @@ impl CscBuild {
     /// Reads the stream and writes the file.
     ///
     /// # Errors
-    /// [`StoreError::NodeOutOfRange`] for an endpoint out of range, or [`StoreError::Data`] if the stream names the file;
-    /// errors of the stream; [`StoreError::Data`] for a full disk; [`StoreError::Resume`] if the folder contains another
-    /// build; [`StoreError::Busy`].
+    /// [`StoreError::NodeOutOfRange`] for an endpoint out of range, or [`StoreError::Data`] if the stream names the
+    /// file; errors of the stream; [`StoreError::Data`] for a full disk; [`StoreError::Resume`] if the folder contains
+    /// another build; [`StoreError::Busy`].
     ///
     /// # Cost
     /// `O(edges)`: every edge is written and read once in addition to the result. Two threads.
@@ -399,8 +399,8 @@ impl CscBuild {
     }
 }
 
-/// Number of edges in an unfinished result whose sections have the lengths `lens` of a journal entry. Returns an error if
-/// the lengths do not match the first `buckets` buckets.
+/// Number of edges in an unfinished result whose sections have the lengths `lens` of a journal entry. Returns an error
+/// if the lengths do not match the first `buckets` buckets.
 fn merged(
     settings: &Settings,
     most: u64,

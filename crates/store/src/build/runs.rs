@@ -29,8 +29,8 @@ const OPEN: usize = 256;
 /// Bytes per call of the hash function.
 const PIECE: u64 = 1 << 20;
 
-/// A run on disk: the buckets in order, each with its columns in order, then the starts and checksums of the buckets, and
-/// a checksum of this table.
+/// A run on disk: the buckets in order, each with its columns in order, then the starts and checksums of the buckets,
+/// and a checksum of this table.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) path: PathBuf,

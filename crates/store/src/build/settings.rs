@@ -10,8 +10,8 @@ pub enum SelfLoops {
     Keep,
     /// Self loops are removed.
     Remove,
-    /// Adds a self loop to every node, as the last edge of its row and with weight 1. Its edge id is the number of edges
-    /// in the stream plus the node.
+    /// Adds a self loop to every node, as the last edge of its row and with weight 1. Its edge id is the number of
+    /// edges in the stream plus the node.
     Add,
     /// Removes self loops, then adds one to every node.
     Replace,

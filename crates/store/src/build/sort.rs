@@ -15,8 +15,8 @@ use crate::error::{StoreError, format};
 const LONGEST: u64 = 1 << 62;
 
 impl CscBuild {
-    /// Divides the stream into runs. Returns the runs, their starts in the stream, and the number of edges that existing
-    /// runs contained.
+    /// Divides the stream into runs. Returns the runs, their starts in the stream, and the number of edges that
+    /// existing runs contained.
     pub(super) fn sort(
         &self,
         settings: &Settings,

@@ -17,8 +17,8 @@
 //!
 //! 1. *Optimal*: if all batches are planned, no policy reads fewer rows. A short window is a heuristic that still
 //!    beats LRU, since rows without a planned use are evicted first.
-//! 2. *A list of slots per next use instead of a heap*: the farthest list is found in `O(1)`, so a step costs `O(1)` per
-//!    row. Entries that are out of date are skipped when they are met.
+//! 2. *A list of slots per next use instead of a heap*: the farthest list is found in `O(1)`, so a step costs `O(1)`
+//!    per row. Entries that are out of date are skipped when they are met.
 //! 3. *Rows of the same sector* come for free with a read, so they compete for slots by the same rule.
 //! 4. *A quarter of the budget is the plan*: a longer window costs memory that rows could use.
 
@@ -69,12 +69,12 @@ impl Sectors {
 }
 
 /// Belady's algorithm over planned batches (Belady, "A study of replacement algorithms for a virtual-storage computer",
-/// IBM Systems Journal 1966). After every batch, the rows with the nearest next use stay in the cache. If all batches are
-/// planned, no other policy reads fewer rows.
+/// IBM Systems Journal 1966). After every batch, the rows with the nearest next use stay in the cache. If all batches
+/// are planned, no other policy reads fewer rows.
 ///
-/// Disks read whole sectors. With [`with_sectors`](Self::with_sectors) the other rows of a sector are cached by the same
-/// rule: rows that planned batches read, and further rows while there are free slots. With rows of 256 bytes, a read
-/// brings 15 other rows.
+/// Disks read whole sectors. With [`with_sectors`](Self::with_sectors) the other rows of a sector are cached by the
+/// same rule: rows that planned batches read, and further rows while there are free slots. With rows of 256 bytes, a
+/// read brings 15 other rows.
 ///
 /// `O(1)` per row of a batch and of its sectors: there is a list of slots for each next use, and slots are evicted from
 /// the farthest list.
@@ -329,7 +329,8 @@ mod tests {
         let rows =
             |row_bytes, id| Sectors { row_bytes, rows: 10, most_sector_rows: 1 }.read_with(id);
         assert_eq!((rows(1024, 0), rows(1024, 5), rows(1024, 9)), (0..4, 4..8, 8..10));
-        // Row 1 starts in the first sector and ends in the second, which contains the ends of rows 0 to 4, but not of 5.
+        // Row 1 starts in the first sector and ends in the second, which contains the ends of rows 0 to 4, but not of
+        // 5.
         assert_eq!((rows(1500, 0), rows(1500, 2), rows(1500, 4)), (0..2, 0..5, 3..5));
     }
 

@@ -9,8 +9,8 @@ use super::slots::{CacheStats, Slots, capacity};
 use crate::error::StoreError;
 use crate::rows::StoredRows;
 
-/// Feature rows of a file with an LRU cache under a budget of bytes, for batches that are not known in advance. If future
-/// batches are known, [`PlannedRows`](crate::PlannedRows) reads less.
+/// Feature rows of a file with an LRU cache under a budget of bytes, for batches that are not known in advance. If
+/// future batches are known, [`PlannedRows`](crate::PlannedRows) reads less.
 ///
 /// ```
 /// use burn_gnn_store::{CachedRows, RowFormat, RowWriter, StoredRows};
@@ -59,8 +59,8 @@ impl CachedRows {
         Ok(out)
     }
 
-    /// Gathers distinct rows. After an error or a panic of another thread, slots and policy may disagree, so the cache is
-    /// emptied.
+    /// Gathers distinct rows. After an error or a panic of another thread, slots and policy may disagree, so the cache
+    /// is emptied.
     fn gather_distinct(&self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
         let mut slots = self.slots.lock().unwrap_or_else(|poisoned| {
             self.slots.clear_poison();

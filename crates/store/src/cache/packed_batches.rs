@@ -15,8 +15,8 @@ use crate::rows::StoredRows;
 
 /// Packed batches of an epoch: blocks and feature rows in one file ([`PackedRows`] only has the rows). Loading samples
 /// nothing and reads sequentially. Useful for epochs that are repeated, or that read a large share of the features. The
-/// rows that most batches use are in memory, under a budget (offline sampling and batched packing of DiskGNN: Liu et al.,
-/// SIGMOD 2025).
+/// rows that most batches use are in memory, under a budget (offline sampling and batched packing of DiskGNN: Liu et
+/// al., SIGMOD 2025).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -51,7 +51,8 @@ impl PackedBatches {
     /// As [`PackedRows::write`] and [`MiniBatch::to_bytes`].
     ///
     /// # Cost
-    /// As [`PackedRows::write`]; in addition to the features, the file has [`MiniBatch::to_bytes`] and four bytes per row.
+    /// As [`PackedRows::write`]; in addition to the features, the file has [`MiniBatch::to_bytes`] and four bytes per
+    /// row.
     pub fn write<I>(
         path: impl AsRef<Path>,
         rows: &StoredRows,
@@ -102,8 +103,8 @@ impl PackedBatches {
     /// created the batch.
     ///
     /// # Errors
-    /// A batch out of range; a sampler that does not match ([`NeighborSampler::batch_from_bytes`]); a file that cannot be
-    /// read; damaged blocks. Checksums of rows are only verified by [`PackedRows::verify`].
+    /// A batch out of range; a sampler that does not match ([`NeighborSampler::batch_from_bytes`]); a file that cannot
+    /// be read; damaged blocks. Checksums of rows are only verified by [`PackedRows::verify`].
     pub fn load(
         &self,
         step: usize,
@@ -112,8 +113,8 @@ impl PackedBatches {
         self.made(step, sampler, &read(&self.packed, step)?)
     }
 
-    /// Iterates over the batches from number `first` on, as [`load`](Self::load) returns them. The next batch is prefetched
-    /// while one is used. The first error ends the iteration.
+    /// Iterates over the batches from number `first` on, as [`load`](Self::load) returns them. The next batch is
+    /// prefetched while one is used. The first error ends the iteration.
     pub fn epoch<'a>(
         &'a self,
         first: usize,

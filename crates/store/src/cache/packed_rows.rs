@@ -30,9 +30,9 @@ const ROWS_AT: usize = 6;
 /// Bytes per read of a batch.
 const PIECE: usize = 1 << 18;
 
-/// Packed feature rows of known batches (one seed and epoch number): the rows of a batch are one contiguous range of the
-/// file, which is read sequentially. The rows that most batches use are in memory instead, under a budget (DiskGNN: Liu
-/// et al., SIGMOD 2025).
+/// Packed feature rows of known batches (one seed and epoch number): the rows of a batch are one contiguous range of
+/// the file, which is read sequentially. The rows that most batches use are in memory instead, under a budget (DiskGNN:
+/// Liu et al., SIGMOD 2025).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -75,17 +75,17 @@ pub(super) struct ReadRows {
 
 impl PackedRows {
     /// Packs the rows of batches. `batches` is called twice and must return the same batches both times; the ids of a
-    /// batch are distinct. `budget` bytes are used for packing (ids, rows that are read, rows to be written), and later for
-    /// the rows in memory.
+    /// batch are distinct. `budget` bytes are used for packing (ids, rows that are read, rows to be written), and later
+    /// for the rows in memory.
     ///
     /// # Errors
     /// An id that is out of range or repeated in a batch; batches that differ the second time; errors of the batches;
     /// [`StoreError::Data`].
     ///
     /// # Cost
-    /// Every batch is created twice. Memory in addition to the budget: 8 bytes per row of the file, the ids of one batch,
-    /// two rows, and about 16 MiB. The file of rows is read sequentially, once per `budget / 16` used rows, and at least
-    /// once per `budget / 32 KiB` batches. Packed rows are read back to compute their checksums.
+    /// Every batch is created twice. Memory in addition to the budget: 8 bytes per row of the file, the ids of one
+    /// batch, two rows, and about 16 MiB. The file of rows is read sequentially, once per `budget / 16` used rows, and
+    /// at least once per `budget / 32 KiB` batches. Packed rows are read back to compute their checksums.
     pub fn write<I>(
         path: impl AsRef<Path>,
         rows: &StoredRows,

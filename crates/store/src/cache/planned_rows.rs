@@ -29,10 +29,10 @@ pub struct PlannedBatch<B> {
 
 /// Prefetches batches with their feature rows: while a batch is used, the next ones are sampled and read.
 ///
-/// The rows of a batch are known before it is used, since sampling is a function of (seed, step, original id). Batches of
-/// a window are sampled in advance, and the cache evicts the rows whose next use is farthest (Belady's optimal cache).
-/// The reads of a batch are sorted, merged and submitted together. Three quarters of the budget hold rows, and one
-/// quarter holds the plan, which limits the length of the window.
+/// The rows of a batch are known before it is used, since sampling is a function of (seed, step, original id). Batches
+/// of a window are sampled in advance, and the cache evicts the rows whose next use is farthest (Belady's optimal
+/// cache). The reads of a batch are sorted, merged and submitted together. Three quarters of the budget hold rows, and
+/// one quarter holds the plan, which limits the length of the window.
 ///
 /// A read past the page cache returns a sector of 4 KiB, and thus several rows if they have 2 KiB or less. Rows that
 /// planned batches use are cached too and count as hits. With rows of 256 bytes and a cache for two fifths of the file,
@@ -60,9 +60,9 @@ pub struct PlannedBatch<B> {
 /// ```
 ///
 /// # Resuming
-/// Save [`next_step`](Self::next_step) in a checkpoint, and start [`of_steps`](Self::of_steps) from it. No earlier batch
-/// is sampled or read. Batches are the same as in an uninterrupted run; the cache starts empty, so the first batches read
-/// more.
+/// Save [`next_step`](Self::next_step) in a checkpoint, and start [`of_steps`](Self::of_steps) from it. No earlier
+/// batch is sampled or read. Batches are the same as in an uninterrupted run; the cache starts empty, so the first
+/// batches read more.
 #[derive(Debug)]
 pub struct PlannedRows<B> {
     next_step: u64,
@@ -72,8 +72,8 @@ pub struct PlannedRows<B> {
 }
 
 impl<B: Send + 'static> PlannedRows<B> {
-    /// Takes batches from an iterator, each with the distinct ids that it reads. At most `window` batches are planned, or
-    /// fewer if their plan exceeds a quarter of the `budget` in bytes. The first error ends the iteration.
+    /// Takes batches from an iterator, each with the distinct ids that it reads. At most `window` batches are planned,
+    /// or fewer if their plan exceeds a quarter of the `budget` in bytes. The first error ends the iteration.
     pub fn new<I>(rows: Arc<StoredRows>, budget: u64, window: usize, batches: I) -> Self
     where
         I: IntoIterator<Item = Result<(B, Vec<u32>), StoreError>>,
@@ -119,8 +119,9 @@ impl<B: Send + 'static> PlannedRows<B> {
         Self { next_step: 0, capacity, batches, stats }
     }
 
-    /// Creates the batches with the numbers `steps` by `make`, which returns a batch and the ids that it reads. A run that
-    /// was stopped after batch `k - 1` resumes with `k..end`. A worker thread calls `make` with these numbers, in order.
+    /// Creates the batches with the numbers `steps` by `make`, which returns a batch and the ids that it reads. A run
+    /// that was stopped after batch `k - 1` resumes with `k..end`. A worker thread calls `make` with these numbers, in
+    /// order.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -94,8 +94,8 @@ impl<P: Policy + Sync> Slots<P> {
         Self { rows, policy, bytes: vec![], read: vec![], stats: CacheStats::default() }
     }
 
-    /// Reads the missing rows of a batch. Returns the location of each row, in the cache (`true`) or in the read buffer,
-    /// and the decisions of the policy. Ids are distinct and in range.
+    /// Reads the missing rows of a batch. Returns the location of each row, in the cache (`true`) or in the read
+    /// buffer, and the decisions of the policy. Ids are distinct and in range.
     pub(super) fn fetch(&mut self, ids: &[u32]) -> Result<(Vec<(bool, u32)>, Step), StoreError> {
         let step = self.policy.step(ids);
         // Sorted by position in the file. Rows of shared sectors have positions after those of the batch.

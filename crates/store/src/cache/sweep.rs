@@ -25,8 +25,8 @@ struct Destination {
     waiting: Vec<u8>,
 }
 
-/// Copies rows of a file to several positions of another file, in one pass over the input while the budget suffices. Half
-/// of the budget holds requested ids, a quarter holds rows that are read, and a quarter holds rows to be written.
+/// Copies rows of a file to several positions of another file, in one pass over the input while the budget suffices.
+/// Half of the budget holds requested ids, a quarter holds rows that are read, and a quarter holds rows to be written.
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
     rows: &'a StoredRows,
@@ -46,8 +46,8 @@ impl<'a> Sweep<'a> {
         Ok(Self { rows, budget, wanted, destinations: vec![], waiting: 0 })
     }
 
-    /// Requests rows with distinct `ids`, which are written to a section in ascending order, at byte offset `at`. Earlier
-    /// requests are executed first if the budget does not hold both.
+    /// Requests rows with distinct `ids`, which are written to a section in ascending order, at byte offset `at`.
+    /// Earlier requests are executed first if the budget does not hold both.
     pub(super) fn want(
         &mut self,
         out: &mut SectionWriter,

@@ -155,8 +155,8 @@ fn push<T>(pool: &Mutex<Vec<T>>, value: T) {
 mod tests {
     use super::*;
 
-    /// All engines read the right bytes, with and without the page cache, up to the end of a file that is not a multiple of
-    /// sectors.
+    /// All engines read the right bytes, with and without the page cache, up to the end of a file that is not a
+    /// multiple of sectors.
     #[test]
     fn bytes_of_the_file() {
         let dir = tempfile::tempdir().unwrap();

@@ -78,8 +78,9 @@ impl Assignment {
         self.part_of(ntype).iter().for_each(|&p| sizes[p as usize] += 1);
         sizes
     }
-    /// Share of edges between parts as counted during the last pass. An edge counts by the part that its source had when
-    /// its destination was assigned: the part of the previous pass if the source came later, and as cut in the first pass.
+    /// Share of edges between parts as counted during the last pass. An edge counts by the part that its source had
+    /// when its destination was assigned: the part of the previous pass if the source came later, and as cut in the
+    /// first pass.
     pub fn cut_seen(&self) -> f64 {
         if self.edges == 0 { 0.0 } else { self.cut as f64 / self.edges as f64 }
     }

@@ -12,11 +12,11 @@ use crate::error::StoreError;
 
 impl StoredPart {
     /// The edges of a type into inner nodes by original ids: a relation between all nodes of the whole graph that only
-    /// has the rows of inner nodes. Random numbers, degrees and edge ids are those of the whole graph; edge ids are those
-    /// of its file, or positions in it. `num_edges` counts the edges of the part.
+    /// has the rows of inner nodes. Random numbers, degrees and edge ids are those of the whole graph; edge ids are
+    /// those of its file, or positions in it. `num_edges` counts the edges of the part.
     ///
-    /// A sampler that needs the in-edges of any other node returns [`StoreError::OtherPart`], and so does a function that
-    /// reads all edges of the relation.
+    /// A sampler that needs the in-edges of any other node returns [`StoreError::OtherPart`], and so does a function
+    /// that reads all edges of the relation.
     ///
     /// # Errors
     /// As [`Relation::from_stored_csc`].
@@ -37,8 +37,8 @@ impl StoredPart {
 impl StoredPart {
     /// A graph of every [`relation`](Self::relation), with the types and all nodes of the whole graph.
     ///
-    /// Use it to sample one hop around inner nodes. [`owners`](Self::owners) returns the rank that continues from a halo
-    /// node (`NeighborSampler::only_hop`). The hops together are the batch of the whole graph.
+    /// Use it to sample one hop around inner nodes. [`owners`](Self::owners) returns the rank that continues from a
+    /// halo node (`NeighborSampler::only_hop`). The hops together are the batch of the whole graph.
     ///
     /// Degrees of halo nodes are not available: for a block of this graph, `src_in_degrees` panics, and `in_degrees`
     /// returns those of the whole graph.
@@ -70,9 +70,9 @@ impl StoredPart {
         Ok(burn_gnn_graph::Graph::assemble(self.schema().clone(), counts, relations))
     }
 
-    /// The part as a graph by local ids, inner nodes first. Halo nodes have no in-edges, and degrees and totals are those
-    /// of the part. Also returns the original ids of its nodes for `NeighborSampler::with_original_ids`. Edges stay in
-    /// the file, and edge ids are positions in the part.
+    /// The part as a graph by local ids, inner nodes first. Halo nodes have no in-edges, and degrees and totals are
+    /// those of the part. Also returns the original ids of its nodes for `NeighborSampler::with_original_ids`. Edges
+    /// stay in the file, and edge ids are positions in the part.
     ///
     /// # Errors
     /// As [`Relation::from_stored_csc`].

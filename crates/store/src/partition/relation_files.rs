@@ -10,8 +10,8 @@ use crate::error::StoreError;
 #[cfg(feature = "sampling")]
 use crate::graph::StoredGraph;
 
-/// A graph in files that can be partitioned: a [`StoredGraph`](crate::StoredGraph), or a [`StoredCsc`] on one node type,
-/// which is named `_N` with edges `_E`.
+/// A graph in files that can be partitioned: a [`StoredGraph`](crate::StoredGraph), or a [`StoredCsc`] on one node
+/// type, which is named `_N` with edges `_E`.
 pub trait GraphFiles {
     /// Returns types, counts and files.
     ///

@@ -8,8 +8,8 @@ use super::relation_files::RelationFiles;
 use crate::csc::StoredCsc;
 use crate::error::StoreError;
 
-/// Number of offsets per read, and the maximal number of edges that all streams together buffer. A longer row is buffered
-/// as a whole.
+/// Number of offsets per read, and the maximal number of edges that all streams together buffer. A longer row is
+/// buffered as a whole.
 const ROWS: usize = 1 << 12;
 pub(super) const EDGES: u64 = 1 << 20;
 

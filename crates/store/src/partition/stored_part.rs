@@ -18,8 +18,8 @@ use crate::sections::{Section, SectionFile};
 /// original id. The part has the in-edges of inner nodes, in the order of the whole graph. Random numbers are keyed by
 /// original ids, so sampling gives the same result as on the whole graph.
 ///
-/// A rank opens its part with [`open`](Self::open); the folder need not contain other parts. Clones share all data. Types
-/// are given by name, or as `..` if there is only one.
+/// A rank opens its part with [`open`](Self::open); the folder need not contain other parts. Clones share all data.
+/// Types are given by name, or as `..` if there is only one.
 ///
 /// ```
 /// use burn_gnn_store::{Assignment, CscBuild, EdgeIter, StoredCsc, StoredPart};
@@ -148,7 +148,8 @@ impl StoredPart {
     pub fn total_nodes(&self, ntype: impl NodeKey) -> usize {
         self.nodes_of(ntype).total
     }
-    /// The edges of a type into inner nodes, by local ids. Edge ids, weights and times are included if the graph has them.
+    /// The edges of a type into inner nodes, by local ids. Edge ids, weights and times are included if the graph has
+    /// them.
     ///
     /// # Panics
     /// There is no such type.

@@ -25,14 +25,14 @@ pub enum StreamMethod {
     Fennel,
 }
 
-/// Partitions a graph by streaming over the in-edges of its nodes. Memory is 4 bytes per node, independent of the number
-/// of edges.
+/// Partitions a graph by streaming over the in-edges of its nodes. Memory is 4 bytes per node, independent of the
+/// number of edges.
 ///
-/// * Nodes are assigned type by type in the order of their ids. The score of a part counts the in-neighbours of all types
-///   that are already assigned to it. With [`with_passes`](Self::with_passes), later passes use the parts of the previous
-///   pass (restreaming: Nishimura and Ugander, KDD 2013).
-/// * If equal ranges of ids cut less than 0.8 of the edges that a random assignment cuts (as for ids of web crawls), the
-///   first pass starts from these ranges. They are also the result if no pass cuts fewer edges.
+/// * Nodes are assigned type by type in the order of their ids. The score of a part counts the in-neighbours of all
+///   types that are already assigned to it. With [`with_passes`](Self::with_passes), later passes use the parts of the
+///   previous pass (restreaming: Nishimura and Ugander, KDD 2013).
+/// * If equal ranges of ids cut less than 0.8 of the edges that a random assignment cuts (as for ids of web crawls),
+///   the first pass starts from these ranges. They are also the result if no pass cuts fewer edges.
 /// * A node of a type without in-edges is assigned to the part of most of its destinations, which a majority vote finds
 ///   in 8 bytes per node (Boyer and Moore, 1981: exact if more than half of the edges agree).
 /// * A part has at most 1.05 times the mean number of nodes of each type, or the mean rounded up.
@@ -79,8 +79,8 @@ impl StreamCut {
         self.passes = passes.max(1);
         self
     }
-    /// Memory in bytes for this number of nodes of all types. Add 8 bytes for each node of a type without in-edges, and for
-    /// each part and further type.
+    /// Memory in bytes for this number of nodes of all types. Add 8 bytes for each node of a type without in-edges, and
+    /// for each part and further type.
     pub fn memory(&self, nodes: u64) -> u64 {
         4 * nodes + 25 * self.parts as u64 + 12 * EDGES
     }

@@ -13,7 +13,8 @@ use crate::error::{StoreError, format};
 impl StoredParts {
     /// Verifies the parts against the whole graph, and all checksums:
     ///
-    /// * Every node is inner in exactly one part, which has all its in-edges in order, with their ids, weights and times.
+    /// * Every node is inner in exactly one part, which has all its in-edges in order, with their ids, weights and
+    ///   times.
     /// * The halo nodes of a part are exactly the sources of its edges that are not inner, with the right owners.
     ///
     /// # Errors

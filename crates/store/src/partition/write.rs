@@ -32,15 +32,15 @@ fn remove_parts(dir: &Path) -> std::io::Result<()> {
 
 impl Assignment {
     /// Writes all parts: for part 7, the nodes as `part-00007.nodes` and the edges of type number 0 as
-    /// `part-00007.0.csc`. A rank only needs the files of its part. Edges keep the ids, weights and times of the graph's
-    /// files. Existing parts in the folder are removed first.
+    /// `part-00007.0.csc`. A rank only needs the files of its part. Edges keep the ids, weights and times of the
+    /// graph's files. Existing parts in the folder are removed first.
     ///
     /// # Errors
     /// Node types or numbers of nodes that differ from the files; [`StoreError::Data`], [`StoreError::Damaged`].
     ///
     /// # Cost
-    /// Two passes over the files in total, and several passes over the assignment for each part. Memory: 8 bytes per node,
-    /// and 4 per halo node of a part.
+    /// Two passes over the files in total, and several passes over the assignment for each part. Memory: 8 bytes per
+    /// node, and 4 per halo node of a part.
     pub fn write(
         &self,
         graph: &(impl GraphFiles + ?Sized),

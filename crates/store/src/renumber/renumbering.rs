@@ -19,9 +19,9 @@ const CHUNK: usize = 1 << 16;
 
 /// A permutation of the nodes of a type: new ids and original ids. Takes 8 bytes per node in memory and 4 in a file.
 ///
-/// Renumbered files have better locality: the in-edges and features of hubs, or of a community, share pages and sectors.
-/// The order of the in-edges of a node does not change, so sampling, which is keyed by original ids, gives the same
-/// result.
+/// Renumbered files have better locality: the in-edges and features of hubs, or of a community, share pages and
+/// sectors. The order of the in-edges of a node does not change, so sampling, which is keyed by original ids, gives the
+/// same result.
 ///
 /// * [`RenumberedEdges`](crate::RenumberedEdges) converts the edges of a build, in the pass that sorts them.
 /// * [`write_rows`](Self::write_rows) writes a file of features in the new order, and `RenumberedRows` reads it by

@@ -16,8 +16,8 @@ const EACH: u64 = 16;
 const LEAST: u64 = 1 << 10;
 
 impl Renumbering {
-    /// Writes `rows`, which are in the original order, to the file `path` in the new order and the same format, and opens
-    /// it. Chunks have `memory` bytes, but at least 1,024 rows.
+    /// Writes `rows`, which are in the original order, to the file `path` in the new order and the same format, and
+    /// opens it. Chunks have `memory` bytes, but at least 1,024 rows.
     ///
     /// # Errors
     /// The number of rows differs from that of nodes; [`StoreError::Data`].

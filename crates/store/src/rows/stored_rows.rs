@@ -8,8 +8,8 @@ use crate::error::{StoreError, format as wrong, io};
 use crate::io::{Read, Reader, SECTOR};
 use crate::sections::SectionFile;
 
-/// A file of feature rows that [`RowWriter`](crate::RowWriter) wrote. Rows are read by position; only requested rows are
-/// in memory.
+/// A file of feature rows that [`RowWriter`](crate::RowWriter) wrote. Rows are read by position; only requested rows
+/// are in memory.
 ///
 /// The reads of a request are sorted, merged if they are close, and submitted together (by `io_uring`, or by threads if
 /// the kernel does not support it), past the page cache if the file system allows it.
@@ -133,8 +133,8 @@ impl StoredRows {
         Ok(())
     }
 
-    /// Reads rows as they are stored. Ids are in range, ascending and distinct. Returns the number of bytes read from the
-    /// file.
+    /// Reads rows as they are stored. Ids are in range, ascending and distinct. Returns the number of bytes read from
+    /// the file.
     pub(crate) fn read_sorted(&self, ids: &[u32], out: &mut Vec<u8>) -> Result<u64, StoreError> {
         let each = self.row_bytes();
         out.clear();

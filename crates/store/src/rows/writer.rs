@@ -41,7 +41,8 @@ impl RowWriter {
     /// Appends complete rows.
     ///
     /// # Errors
-    /// Incomplete rows; more rows than declared; a number that is not finite in an integer format; [`StoreError::Data`].
+    /// Incomplete rows; more rows than declared; a number that is not finite in an integer format;
+    /// [`StoreError::Data`].
     pub fn put(&mut self, numbers: &[f32]) -> Result<(), StoreError> {
         let rows = numbers.len().checked_div(self.width).unwrap_or(0);
         if rows * self.width != numbers.len() || self.put + rows > self.rows {

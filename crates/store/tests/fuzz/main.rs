@@ -1,11 +1,11 @@
 //! Many damaged files of this crate: every reader returns a value or an error, never panics, and needs time and memory
 //! that are bounded by the size of the files.
 //!
-//! Two kinds of damage, both functions of the number of the case. Damaged bytes: reading returns an error or the written
-//! data, since every block has a checksum. Damaged structure: other values in headers, descriptions, sections and journals,
-//! with updated checksums, so that the data after them is read. `BURN_GNN_FUZZ=100000` damages so many files of each
-//! reader, a few hundred by default; `BURN_GNN_FUZZ_BYTES=100000000` writes so many bytes over all readers, four million
-//! by default. `BURN_GNN_FUZZ_READER=rows` runs only the readers whose names start with this.
+//! Two kinds of damage, both functions of the number of the case. Damaged bytes: reading returns an error or the
+//! written data, since every block has a checksum. Damaged structure: other values in headers, descriptions, sections
+//! and journals, with updated checksums, so that the data after them is read. `BURN_GNN_FUZZ=100000` damages so many
+//! files of each reader, a few hundred by default; `BURN_GNN_FUZZ_BYTES=100000000` writes so many bytes over all
+//! readers, four million by default. `BURN_GNN_FUZZ_READER=rows` runs only the readers whose names start with this.
 
 // For the graph and the batches of samplers.
 #![cfg(all(unix, feature = "sampling"))]

@@ -96,8 +96,8 @@ fn edges() -> impl Strategy<Value = (usize, usize, Edges)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For random graphs with parallel edges and self loops, with minimal and ample memory, the file equals the relation in
-    /// memory.
+    /// For random graphs with parallel edges and self loops, with minimal and ample memory, the file equals the
+    /// relation in memory.
     #[test]
     fn equal_to_memory((num_src, num_dst, edges) in edges(), ids in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();

@@ -79,8 +79,8 @@ fn edges(src: usize) -> impl Strategy_<Value = Edges> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For any permutation: batches by original ids do not change; by new ids, with sampling keyed by original ids, they are
-    /// the same up to ids.
+    /// For any permutation: batches by original ids do not change; by new ids, with sampling keyed by original ids,
+    /// they are the same up to ids.
     #[test]
     fn batches_of_before(
         cites in edges(PAPERS), writes in edges(AUTHORS),

@@ -8,8 +8,8 @@ use mpi::traits::Communicator as _;
 /// An MPI communicator that can be moved between threads.
 pub(super) struct Handle(pub(super) SimpleCommunicator);
 
-// SAFETY: a handle refers to an object of the MPI library, which `MpiRanks::run` initialises with `MPI_THREAD_MULTIPLE`,
-// so any thread may use it. A mutex around it allows one thread at a time.
+// SAFETY: a handle refers to an object of the MPI library, which `MpiRanks::run` initialises with
+// `MPI_THREAD_MULTIPLE`, so any thread may use it. A mutex around it allows one thread at a time.
 #[expect(unsafe_code, reason = "a handle of the MPI library")]
 unsafe impl Send for Handle {}
 

@@ -174,9 +174,9 @@ impl MpiRanks {
             .build()
             .unwrap_or_else(|e| fail(rank, &format!("thread pool: {e}")));
         let for_f: Arc<dyn Communicator> = comm.clone();
-        // A panic that leaves the closure aborts all ranks: unwinding further would call `MPI_Finalize`, which waits for
-        // ranks that wait for this one. A panic that `f` catches (in a reader of damaged files, in a loader) is not a
-        // failure.
+        // A panic that leaves the closure aborts all ranks: unwinding further would call `MPI_Finalize`, which waits
+        // for ranks that wait for this one. A panic that `f` catches (in a reader of damaged files, in a loader) is not
+        // a failure.
         let outcome =
             catch_unwind(AssertUnwindSafe(|| pool.install(|| f(for_f).map_err(|e| e.to_string()))));
         let value = match outcome {
@@ -206,8 +206,8 @@ fn default_threads() -> usize {
     if mine < online { mine } else { (mine / local.max(1)).max(1) }
 }
 
-/// Runs `f` as one of the ranks that `mpirun` or a scheduler has started, then finalises MPI. Without a launcher there is
-/// one rank.
+/// Runs `f` as one of the ranks that `mpirun` or a scheduler has started, then finalises MPI. Without a launcher there
+/// is one rank.
 ///
 /// Without failures the communicator behaves as that of [`run_ranks`](crate::run_ranks). A failed run cannot continue
 /// on MPI and must be restarted from its last checkpoint: the rank at fault prints the reason and aborts all processes

@@ -175,8 +175,8 @@ impl Problem {
         }
         Ok(out.into_iter().map(|p| p as usize).collect())
     }
-    /// Partitions a graph without edges: the nodes of each class are divided into equal shares in their order. The class
-    /// of a node is the position of its nonzero weight.
+    /// Partitions a graph without edges: the nodes of each class are divided into equal shares in their order. The
+    /// class of a node is the position of its nonzero weight.
     fn deal(&self) -> Vec<usize> {
         let class = |w: &[Idx]| w.iter().position(|&w| w > 0).unwrap_or(0);
         let of: Vec<usize> = self.weights.chunks_exact(self.ncon).map(class).collect();

@@ -176,7 +176,8 @@ impl OwnPart {
         borrowed.iter().map(message).collect()
     }
 
-    /// Adds the sizes of a rank's part to the counts, and returns the positions of its halo nodes in this part, by type.
+    /// Adds the sizes of a rank's part to the counts, and returns the positions of its halo nodes in this part, by
+    /// type.
     fn answer(
         &self,
         rank: usize,

@@ -134,8 +134,8 @@ impl PartitionedGraph {
     /// sent = Σ over exchanges of b · Σ over node types of columns · (rows sent + halo rows, if gradients come back)
     ///      + 8 · numbers summed · (ranks - 1)
     /// ```
-    /// where `b` is the size of a value in bytes; each message has two more bytes. To predict the memory of a rank, call
-    /// `burn_gnn_models::ModelSizes::step_bytes` with its inner and halo nodes as sources and its inner nodes as
+    /// where `b` is the size of a value in bytes; each message has two more bytes. To predict the memory of a rank,
+    /// call `burn_gnn_models::ModelSizes::step_bytes` with its inner and halo nodes as sources and its inner nodes as
     /// destinations.
     ///
     /// ```

@@ -10,8 +10,8 @@ use super::attributes::AttributesByType;
 use crate::error::DistError;
 use crate::partition_book::{Numbering, PartitionBook, ntype_number};
 
-/// One part of a graph: the nodes that it owns (inner nodes), all their in-edges, and copies of the nodes of other parts
-/// at the endpoints of its edges (halo nodes).
+/// One part of a graph: the nodes that it owns (inner nodes), all their in-edges, and copies of the nodes of other
+/// parts at the endpoints of its edges (halo nodes).
 ///
 /// ```text
 ///       part 0          |          part 1              part 1 with a halo of 0 hops:
@@ -24,8 +24,8 @@ use crate::partition_book::{Numbering, PartitionBook, ntype_number};
 /// ```
 ///
 /// The in-edge `b -> c` belongs to part 1, because `c` does; so `b` is a halo node there. With a halo of one hop, as in
-/// DGL, part 1 also holds the out-edge `d -> a` to the other part, and a copy of `a`. Each further hop adds the in-edges
-/// of the sources that the previous hop reached.
+/// DGL, part 1 also holds the out-edge `d -> a` to the other part, and a copy of `a`. Each further hop adds the
+/// in-edges of the sources that the previous hop reached.
 ///
 /// * Local node ids: inner nodes by global id, then halo nodes by owner and global id.
 /// * Local edge ids: inner edges (those whose destination is inner) by global id, then all other edges by global id.

@@ -55,8 +55,8 @@ impl Partition {
     /// | `trainer_id` | nodes | if parts have several trainers: the trainer; -1 for halo nodes |
     ///
     /// Feature columns follow. A part only has the features of its inner nodes and edges. The rows of halo nodes and
-    /// other edges are zeros; `inner_node` and `inner_edge` distinguish them. Lists, texts and ids of the input's frames
-    /// are available for all rows.
+    /// other edges are zeros; `inner_node` and `inner_edge` distinguish them. Lists, texts and ids of the input's
+    /// frames are available for all rows.
     ///
     /// ```
     /// use burn::tensor::Device;

@@ -113,7 +113,8 @@ fn read_owners(
     total: u64,
 ) -> Result<Numbering, DistError> {
     let bad = |message: String| Err(DistError::format(json, message));
-    // `num_parts` determines the size of tables, so it is compared with the number of entries before they are allocated.
+    // `num_parts` determines the size of tables, so it is compared with the number of entries before they are
+    // allocated.
     if meta.parts.len() < meta.num_parts {
         return bad(format!(
             "expected {} entries `part-…`, got at most {}",

@@ -207,8 +207,8 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// Checks that the edges that are not inner are exactly those of the halo's definition, and that every halo node has
-    /// an edge.
+    /// Checks that the edges that are not inner are exactly those of the halo's definition, and that every halo node
+    /// has an edge.
     fn halo(&mut self, part: &Partition, relations: &[Relation]) -> Result<(), DistError> {
         let (p, book, hops) = (part.part, &self.opened.book, self.opened.meta.halo_hops);
         let schema = book.schema();

@@ -303,7 +303,8 @@ fn worst(a: &[f64], b: &[(u64, f64)]) -> f64 {
     a.iter().zip(b).map(|(a, b)| ((a - b.1) / a).abs()).fold(0.0, f64::max)
 }
 
-/// Sums over parts have another order, so losses differ by at most 1e-9 in f64 and 1e-4 in f32, relative, over all steps.
+/// Sums over parts have another order, so losses differ by at most 1e-9 in f64 and 1e-4 in f32, relative, over all
+/// steps.
 pub(crate) fn losses_are_those_of_one_machine(n: usize) {
     let g = random(11, SOME);
     for (name, device) in devices() {

@@ -210,8 +210,8 @@ pub(crate) fn tensors_are_masks_weights_and_times(n: usize) {
     }
 }
 
-/// A graph for several trainers per part also opens with one rank per part. Other numbers of ranks, and full-graph training
-/// on such parts, are errors.
+/// A graph for several trainers per part also opens with one rank per part. Other numbers of ranks, and full-graph
+/// training on such parts, are errors.
 #[test]
 fn ranks_that_are_no_trainers() {
     let g = random(5, SOME);

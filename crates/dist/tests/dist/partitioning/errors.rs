@@ -70,7 +70,8 @@ fn settings() {
 
 #[test]
 fn parts_beyond_counting() {
-    // A counter for each part and type exceeds memory; a counter for each pair of parts would do so with far fewer parts.
+    // A counter for each part and type exceeds memory; a counter for each pair of parts would do so with far fewer
+    // parts.
     let g = typed(1, true);
     let parts = config(i32::MAX as usize, PartitionMethod::Random).with_empty_parts(true);
     let e = partition_graph(&g, &parts).unwrap_err();

@@ -503,7 +503,7 @@ fn settings_must_be_those_of_the_checkpoint() {
     for (settings, text) in [
         (
             &[("batch", 32), ("seed", 1)][..],
-            "made with setting `batch` = 64, this run has `batch` = 32; start with the same settings",
+            "made with setting `batch` = 64, this run has `batch` = 32; use the same settings",
         ),
         (&[("batch", 64)], "made with setting `seed` = 1, this run has no `seed`"),
         (
