@@ -471,8 +471,10 @@ fn a_run_killed_at_any_moment_goes_on() {
     for round in 0..rounds {
         let dir = tempfile::tempdir().unwrap();
         for second in 0..2 {
-            let mut child =
-                process("batches::minibatch::a_run_to_be_killed").env(KILLED, dir.path()).spawn().unwrap();
+            let mut child = process("batches::minibatch::a_run_to_be_killed")
+                .env(KILLED, dir.path())
+                .spawn()
+                .unwrap();
             // From before the first step to after the last one, which takes longer with checkpoints.
             std::thread::sleep(took.mul_f64(3.0 * draw("training", 2 * round + second)));
             // The run may already have finished.

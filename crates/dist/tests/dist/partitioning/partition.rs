@@ -439,7 +439,11 @@ fn graphs_of_which_metis_complains() {
 #[test]
 fn metis_prints_nothing() {
     let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "partitioning::partition::graphs_of_which_metis_complains", "--nocapture"])
+        .args([
+            "--exact",
+            "partitioning::partition::graphs_of_which_metis_complains",
+            "--nocapture",
+        ])
         .env(CHILD, "1")
         .output()
         .unwrap();

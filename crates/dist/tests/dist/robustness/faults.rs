@@ -352,7 +352,9 @@ fn checkpoints_to_be_killed() {
 #[test]
 fn checkpoints_killed_at_any_moment() {
     let parts = parts();
-    let dir = killed("checkpoint", "robustness::faults::checkpoints_to_be_killed", |d| step_of(&parts, d));
+    let dir = killed("checkpoint", "robustness::faults::checkpoints_to_be_killed", |d| {
+        step_of(&parts, d)
+    });
     // Loading has removed the files of unfinished saves; the next save removes temporary manifests.
     let folders =
         || fs::read_dir(&dir).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir()).count();

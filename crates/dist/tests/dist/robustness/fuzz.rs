@@ -45,8 +45,11 @@ const ALONE: &str = "BURN_GNN_FUZZ_ALONE";
 /// Reads in a separate process, whose memory can be measured and which can be killed.
 #[test]
 fn damaged_files() {
-    let mut child =
-        process("robustness::fuzz::damaged_files_alone").env(ALONE, "").stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = process("robustness::fuzz::damaged_files_alone")
+        .env(ALONE, "")
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let (send, lines) = channel();
     let stderr = BufReader::new(child.stderr.take().unwrap());
     let reader = std::thread::spawn(move || {
