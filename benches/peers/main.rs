@@ -30,32 +30,22 @@
 //! are built before; `fwd+bwd` is forward and the backward of a cotangent of ones that is made once.
 
 mod alloc;
-mod calls;
-mod dense;
-mod edges;
-mod features;
+mod disk;
 mod graphs;
-mod inject;
 mod machine;
 mod measure;
 mod merge;
-mod messages;
-mod nets;
-mod ops;
-mod partition;
-mod plan;
-mod precision;
-mod reorder;
-mod sampling;
-mod tables;
-mod train;
-mod typed;
-mod write;
+mod operators;
+mod training;
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use burn_gnn::ops::Precision;
+
+use crate::disk::{partition, reorder, tables, write};
+use crate::operators::{calls, dense, edges, features, inject, messages, ops, precision};
+use crate::training::{plan, sampling, train, typed};
 
 #[global_allocator]
 static ALLOCATOR: alloc::Chosen = alloc::Chosen;

@@ -9,9 +9,9 @@ use burn_gnn::prelude::*;
 use serde_json::json;
 
 use crate::graphs::Homogeneous;
-use crate::inject::fwd_bwd;
 use crate::measure::{Entry, bench, device};
-use crate::ops::{columns, tracked};
+use crate::operators::inject::fwd_bwd;
+use crate::operators::ops::{columns, tracked};
 
 fn message(e: &EdgeBatch) -> Result<Fields, OpsError> {
     Ok(Fields::of("m", e.src::<2>("x")?))

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::alloc;
 use crate::graphs::Homogeneous;
-use crate::inject::fwd_bwd;
 use crate::measure::{Entry, Times, bench, device, emit};
+use crate::operators::inject::fwd_bwd;
 
 /// The first `width` columns of the features.
 pub(crate) fn columns(g: &Homogeneous, width: usize, device: &Device) -> Tensor<2> {
@@ -99,7 +99,7 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
             fwd_bwd(|| u_mul_e_sum::<3, 3, 3>(relation, zg.clone(), sg.clone())),
         );
     }
-    crate::edges::run(graph, g, relation);
+    crate::operators::edges::run(graph, g, relation);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::graphs::Homogeneous;
 use crate::measure::{Entry, bench, device, emit, measure, memory_mb, wanted};
-use crate::nets::{Gat, Gcn, Network, Sage, Sizes};
+use crate::training::nets::{Gat, Gcn, Network, Sage, Sizes};
 
 /// Something to train: data that stays, and the labelled rows.
 struct Task {

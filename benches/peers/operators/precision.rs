@@ -7,9 +7,9 @@ use burn_gnn::ops::{Precision, copy_u_sum, u_mul_e_sum, with_precision};
 use serde_json::json;
 
 use crate::graphs::Homogeneous;
-use crate::inject::fwd_bwd;
 use crate::measure::{Entry, bench, device};
-use crate::ops::{columns, tracked, uniform};
+use crate::operators::inject::fwd_bwd;
+use crate::operators::ops::{columns, tracked, uniform};
 
 pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
     let device = device();

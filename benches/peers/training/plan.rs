@@ -26,7 +26,7 @@ use serde_json::json;
 use crate::alloc::{begin, most, name};
 use crate::graphs::{Homogeneous, Task};
 use crate::measure::{Entry, device, emit, memory_mb};
-use crate::sampling;
+use crate::training::sampling;
 
 pub(crate) const KINDS: [&str; 9] = [
     "gcn",

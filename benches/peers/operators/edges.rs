@@ -6,9 +6,9 @@ use burn_gnn::ops::{NormBy, edge_softmax, u_add_v, u_dot_v};
 use serde_json::json;
 
 use crate::graphs::Homogeneous;
-use crate::inject::fwd_bwd;
 use crate::measure::{Entry, bench, device};
-use crate::ops::{columns, tracked, uniform};
+use crate::operators::inject::fwd_bwd;
+use crate::operators::ops::{columns, tracked, uniform};
 
 pub(crate) fn run(graph: &str, g: &Homogeneous, relation: &Relation) {
     let device = device();

@@ -12,7 +12,7 @@ use burn_gnn::dist::{MetisEffort, PartitionConfig, PartitionMethod, partition_gr
 use serde_json::json;
 
 use crate::measure::{Entry, cpu_time, emit, memory_mb};
-use crate::sampling;
+use crate::training::sampling;
 
 pub(crate) const METHODS: [&str; 7] =
     ["metis", "metis-plain", "metis-fast", "metis-edges", "random", "ldg", "fennel"];
