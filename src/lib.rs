@@ -58,10 +58,12 @@ pub mod ops;
 #[cfg(feature = "dist")]
 pub mod ranks;
 pub mod sampling;
+mod span_times;
 #[cfg(feature = "store")]
 pub mod store;
 mod version_info;
 
+pub use span_times::{SpanTime, SpanTimes};
 pub use version_info::{VersionInfo, version_info};
 
 /// What most programs need: the names of the first examples and of the layers and models that programs begin with,

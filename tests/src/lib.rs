@@ -84,6 +84,10 @@ pub struct CustomOperators;
 #[doc = include_str!("../../docs/performance.md")]
 pub struct Performance;
 
+/// Compiles the examples of the chapter on slow epochs.
+#[doc = include_str!("../../docs/slow-epochs.md")]
+pub struct SlowEpochs;
+
 /// Compiles the examples of the chapter on reliability.
 #[doc = include_str!("../../docs/reliability.md")]
 pub struct Reliability;

@@ -152,6 +152,7 @@ fn collective<B: HaloBackend, C: CheckpointStrategy>(
     impl<B: HaloBackend> Backward<B, 1> for Collective {
         type State = (Arc<HaloPlan>, HaloCall, Exchange<B>);
         fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+            let _span = tracing::debug_span!("halo_backward").entered();
             let (plan, call, transposed) = ops.state;
             let g = transposed(grads.consume::<B>(&ops.node), plan, call.transposed());
             if let [Some(n)] = ops.parents {

@@ -30,7 +30,9 @@ pub struct Segment {
 
 /// Operations of a backend for [`halo_exchange`](crate::halo_exchange). The default implementations use Burn's
 /// primitives. Only rows that are sent leave the device.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
+// Burn 0.23 does not know the name `NdArray` (`.ci/next-burn`).
+#[cfg_attr(feature = "ndarray", backend_extension(Flex: cfg(feature = "flex"), NdArray, Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion")))]
+#[cfg_attr(not(feature = "ndarray"), backend_extension(Flex: cfg(feature = "flex"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion")))]
 pub trait HaloBackend: Backend {
     /// `acc ++ flatten(x[ids])`: appends the rows of one node type.
     #[fusion(default)]

@@ -76,6 +76,7 @@ pub use routes::{HaloPlan, TypeHalo};
 /// Time and traffic of the rows that are sent, and one copy of `x`.
 #[track_caller]
 pub fn halo_exchange(plan: &Arc<HaloPlan>, name: &str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+    let _span = tracing::debug_span!("halo_exchange").entered();
     assert_eq!(
         x.len(),
         plan.types.len(),

@@ -42,7 +42,9 @@ const SECOND_ORDER: &str =
 
 /// A backend that runs operators: Flex and NdArray by CPU kernels, CubeCL backends by GPU kernels, fusion by queueing
 /// the call, autodiff by the gradient that the operator defines.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff)]
+// Burn 0.23 does not know the name `NdArray` (`.ci/next-burn`).
+#[cfg_attr(feature = "ndarray", backend_extension(Flex: cfg(feature = "flex"), NdArray, Cube: cfg(feature = "cube"), Autodiff))]
+#[cfg_attr(not(feature = "ndarray"), backend_extension(Flex: cfg(feature = "flex"), Cube: cfg(feature = "cube"), Autodiff))]
 pub(crate) trait GnnBackend: Backend {
     /// Runs one call.
     fn run<O: Operator>(#[extension_type] inputs: Tensors<Self>, op: O) -> Tensors<Self>;
@@ -56,6 +58,7 @@ pub(crate) trait GnnBackend: Backend {
 #[cfg(feature = "cube")]
 impl GnnBackend for burn_cubecl::CubeBackend {
     fn run<O: Operator>(inputs: Tensors<Self>, op: O) -> Tensors<Self> {
+        let _span = tracing::trace_span!("operator", op = O::NAME).entered();
         op.cube(inputs)
     }
 }

@@ -197,6 +197,7 @@ impl<S: Sampler, F: BatchFeatures<S>> Iterator for LoaderEpoch<S, F> {
             (Some(e), _) => Err(e),
             (None, 0) => self.work.make(i),
             (None, n) => {
+                let _span = tracing::debug_span!("batch_wait").entered();
                 let received = self.queues[(i - self.first) % n].recv();
                 received.unwrap_or_else(|_| {
                     Err(self.work.lost(i, "the system refused its thread".into()))

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use tracing::debug_span;
+
 use crate::batch::sampled_batch::SampledBatch;
 use crate::batch::sampler::Sampler;
 use crate::batch::seeds::Seeds;
@@ -37,10 +39,11 @@ impl<S: Sampler, F: BatchFeatures<S>> Parts<S, F> {
     pub(super) fn make(&self, positions: &[u32], key: SampleKey) -> Made<S> {
         let begin = Instant::now();
         let seeds = self.seeds.select(positions);
-        let batch = self.sampler.sample_batch(&seeds, key)?;
+        let batch = debug_span!("sample").in_scope(|| self.sampler.sample_batch(&seeds, key))?;
         let sampled = Instant::now();
         let seeds = self.sampler.own_seeds(seeds, &batch);
-        let rows = self.features.rows(&self.sampler, &batch, &seeds)?;
+        let rows = debug_span!("features")
+            .in_scope(|| self.features.rows(&self.sampler, &batch, &seeds))?;
         let (sampling, fetching) = (sampled - begin, sampled.elapsed());
         let batch = LoadedBatch::new(batch, seeds, rows);
         let throughput = Throughput {

@@ -63,6 +63,7 @@ impl Reader {
     /// Reads the given pieces, which must ascend and not overlap, and concatenates them in `out`. Returns the number of
     /// bytes read from the file.
     pub(crate) fn read(&self, reads: &[Read], out: &mut [u8]) -> std::io::Result<u64> {
+        let _span = tracing::debug_span!("disk_read").entered();
         let requests = merge(reads, self.sector);
         // A small buffer if the requests are small. A request that is longer than a window grows it below.
         let all: usize = requests.iter().map(|r| r.len.next_multiple_of(SECTOR as usize)).sum();
