@@ -65,10 +65,10 @@ pub use layers::propagation::appnp_conv::{AppnpConv, AppnpConvConfig};
 pub use layers::propagation::edge_weight_norm::EdgeWeightNorm;
 pub use layers::propagation::sg_conv::{SgConv, SgConvConfig};
 pub use layers::type_map::{NodeTensors, TypeMap};
-pub use memory_plan::{
-    BatchSizes, LayerRows, MemoryPlan, ModelSizes, plan_full_batch, plan_mini_batch, plan_rgcn,
-    plan_rgcn_mini_batch,
-};
+pub use memory_plan::homogeneous::{plan_full_batch, plan_mini_batch};
+pub use memory_plan::model_sizes::{LayerRows, ModelSizes};
+pub use memory_plan::plan::{BatchSizes, MemoryPlan};
+pub use memory_plan::rgcn::{plan_rgcn, plan_rgcn_mini_batch};
 pub use metrics::classification::{
     Counts, SeedRows, accuracy, cross_entropy, majority_class, predictions,
 };

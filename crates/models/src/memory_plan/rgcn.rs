@@ -3,26 +3,25 @@
 use burn_gnn_graph::{Graph, NodeKey, Relation, Schema};
 use burn_gnn_sampling::{Block, NeighborSampler, SampleKey};
 
-use super::{BatchSizes, F32, MemoryPlan, layout_bytes, structure_bytes};
 use crate::encoders::type_input::TypeInput;
 use crate::error::ModelError;
 use crate::layers::heterogeneous::rel_weights::RelWeights;
 use crate::layers::type_map::TypeMap;
+use crate::memory_plan::plan::{BatchSizes, F32, MemoryPlan, layout_bytes, structure_bytes};
 use crate::networks::rgcn::RgcnConfig;
 
-/// Predicts the memory of training an [`Rgcn`](crate::Rgcn) on a whole typed graph, a step per epoch: full batch, f32
-/// features for all nodes of the types that have some, cross entropy on the nodes of type `target`,
-/// [`FusedAdam`](crate::FusedAdam).
+/// Predicts the memory of full-batch training of an [`Rgcn`](crate::Rgcn): f32 features of all nodes, cross entropy on the
+/// nodes of type `target`, and [`FusedAdam`](crate::FusedAdam).
 ///
 /// ```text
 /// peak = structure + features + 4 · parameters + step
 /// ```
-/// Structure, per edge into a node type: 8 bytes for endpoints in the graph, 12 for those of all relations
-/// concatenated and their numbers, the layouts by destination and by source, 12 for each of them grouped by
-/// relation and 8 for edges by relation and their degrees; and 8 for each pair of a relation and an endpoint.
-/// Parameters hold a row per node of the types without features. A step keeps the result of each layer and the
-/// source features of relations from several types, concatenated, and holds their gradients; gradients of
-/// parameters that are not made yet are taken off.
+/// * Structure, per edge into a node type: 8 bytes for the endpoints in the graph; 12 for the endpoints of the
+///   concatenated relations and the relation; the layouts by destination and by source; 12 for each layout grouped by
+///   relation; 8 for edges by relation and their degrees. In addition 8 bytes per pair of a relation and an endpoint.
+/// * Parameters include a row per node of the types without features.
+/// * A step keeps the result of each layer and the concatenated source features of relations from several types, and
+///   allocates their gradients. Gradients of parameters that are allocated later are subtracted.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -38,7 +37,8 @@ use crate::networks::rgcn::RgcnConfig;
 /// ```
 ///
 /// # Errors
-/// A type that `g` does not have; a size of 0, or dropout outside `0.0..1.0`; one-hot inputs, which are not predicted.
+/// `g` does not have a node type, a size is 0, `dropout` is not in `0.0..1.0`, or `one_hot` is set, for which there is no
+/// formula.
 ///
 /// # Cost
 /// Two passes over the edges.
@@ -56,10 +56,9 @@ pub fn plan_rgcn(
     Ok(MemoryPlan { structure, batches: 0, ..sizes.plan(&layers) })
 }
 
-/// Predicts the memory of training an [`Rgcn`](crate::Rgcn) in batches of sampled neighbours: as [`plan_rgcn`],
-/// with the nodes and edges of the largest of some batches that are sampled for it, and the batches that wait. Rows
-/// of embeddings that a batch uses are copies, as are the first rows of each type where destinations are fewer than
-/// sources.
+/// Predicts the memory of mini-batch training of an [`Rgcn`](crate::Rgcn): as [`plan_rgcn`], with the nodes and edges of the
+/// largest of some batches that are sampled for the prediction, and with prefetched batches. A batch copies the rows of
+/// its embeddings, and the destination rows of each type that has more sources than destinations.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -78,10 +77,10 @@ pub fn plan_rgcn(
 /// ```
 ///
 /// # Errors
-/// As [`plan_rgcn`]; seeds out of range; a sampler of other than one hop per layer.
+/// As [`plan_rgcn`]; a seed is out of range, or the sampler does not have one hop per layer.
 ///
 /// # Cost
-/// That of sampling `sampled` batches, and two passes over their edges.
+/// Sampling of `sampled` batches, and two passes over their edges.
 pub fn plan_rgcn_mini_batch(
     config: &RgcnConfig,
     sampler: &NeighborSampler,
@@ -125,11 +124,11 @@ pub fn plan_rgcn_mini_batch(
     Ok(plan)
 }
 
-/// A model, checked against the types of a graph.
+/// A model and a graph with matching types.
 struct Checked<'a> {
     config: &'a RgcnConfig,
     g: &'a Graph,
-    /// Width of the features of each node type that has some.
+    /// Feature size of each node type with features.
     inputs: Vec<Option<usize>>,
     target: usize,
 }
@@ -153,7 +152,7 @@ impl<'a> Checked<'a> {
         Ok(Self { config, g, inputs, target: g.schema().ntype(target)? })
     }
 
-    /// Features, parameters and a step, whose layer `i` runs on `layers[i]`.
+    /// Predicts features, parameters and a step whose layer `i` runs on `layers[i]`.
     fn plan(&self, layers: &[&LayerTypes]) -> MemoryPlan {
         let (inputs, nodes) = (&self.inputs, self.g.node_counts());
         let parameters = self.parameters();
@@ -188,8 +187,8 @@ impl<'a> Checked<'a> {
         first + (0..config.num_layers).map(layer).sum::<usize>()
     }
 
-    /// The most that is held at once, less the gradients of parameters that are not there yet: `gradients` of all,
-    /// `embeddings` of rows of nodes.
+    /// Predicts the peak of a step, less the gradients of parameters that are not allocated at that time: `gradients` are
+    /// the bytes of all of them, `embeddings` those of embeddings.
     fn step(&self, layers: &[&LayerTypes], gradients: usize, embeddings: usize) -> usize {
         let Self { config, ref inputs, target, .. } = *self;
         let (h, last, drops) = (F32 * config.hidden, layers.len() - 1, config.dropout > 0.0);
@@ -197,9 +196,9 @@ impl<'a> Checked<'a> {
         let first = &layers[0].sources;
         let is_block = types.clone().any(|t| layers[0].own(t) > 0);
         let (mut kept, mut most) = (0, 0);
-        // Features that are dropped are copies; embeddings are parameters, unless dropped or those of a block.
-        // Where rows are copied for layers, by types that are concatenated and for destinations, nobody else keeps
-        // them.
+        // Dropout copies features. Embeddings are parameters, but dropout and blocks copy their rows. On a block, layers
+        // copy rows (concatenated types and destinations), so the autodiff graph keeps the input only if a single type
+        // is read.
         let is_copy = |t: usize| inputs[t].is_some() || drops || is_block;
         let is_kept = |t: usize| !is_block || layers[0].into.iter().any(|i| i.tables == [t]);
         let rows = |which: &dyn Fn(usize) -> bool| {
@@ -217,7 +216,7 @@ impl<'a> Checked<'a> {
             let wanted = types.clone().filter(|&t| i < last || t == target);
             wanted.map(|t| layers[i].concatenated(t) * h + own(i, t)).sum::<usize>()
         };
-        // Forward: results of all types, of which the last layer leaves those of the target.
+        // Forward: results of all types; after the last layer only those of the target remain.
         for (i, layer) in layers.iter().enumerate() {
             let every: usize = types.clone().map(|t| layer.concatenated(t) * h + own(i, t)).sum();
             most = most.max(kept + every + results(i) + if i == 0 { passing } else { 0 });
@@ -225,7 +224,7 @@ impl<'a> Checked<'a> {
         }
         let logits = layers[last].destinations[target] * out(last);
         most = most.max(kept + 2 * logits).saturating_sub(gradients);
-        // Backward, layer by layer, type by type: from gradients of results to those of inputs.
+        // Backward, by layer and node type: from gradients of results to gradients of inputs.
         let mut wanted = vec![false; inputs.len()];
         wanted[target] = true;
         for i in (0..=last).rev() {
@@ -236,10 +235,10 @@ impl<'a> Checked<'a> {
             for t in types.clone().filter(|&t| wanted[t]) {
                 layer.into[t].tables.iter().for_each(|&s| reached[s] = true);
                 reached[t] |= config.self_loop;
-                // Rows of embeddings have their gradients among those of parameters.
-                let counted = |s: usize| reached[s] && (i > 0 || is_copy(s));
+                // `gradients` contains the gradients of embeddings.
+                let has_gradient = |s: usize| reached[s] && (i > 0 || is_copy(s));
                 let inputs_so_far: usize =
-                    types.clone().filter(|&s| counted(s)).map(|s| layer.sources[s] * h).sum();
+                    types.clone().filter(|&s| has_gradient(s)).map(|s| layer.sources[s] * h).sum();
                 let missing = match i {
                     0 if is_block => embeddings,
                     0 => 0,
@@ -254,12 +253,12 @@ impl<'a> Checked<'a> {
             kept -= copied(i) + if i == 0 { 0 } else { results(i - 1) };
             wanted = reached;
         }
-        // Gradients of the embeddings of a block are spread over all rows at the end.
+        // At the end, the gradients of the embeddings of a block are scattered to all rows.
         most.max(if is_block { kept + rows(&|t| inputs[t].is_none()) } else { 0 })
     }
 }
 
-/// What one layer computes with, by node type: of a whole graph or of a block.
+/// Sizes of a layer by node type, on a whole graph or a block.
 struct LayerTypes {
     sources: Vec<usize>,
     destinations: Vec<usize>,
@@ -278,15 +277,15 @@ impl LayerTypes {
             .collect();
         Self { sources, destinations, into }
     }
-    /// Bytes of structure beyond that of the graph or block.
+    /// Bytes of structure that the layer allocates.
     fn bytes(&self) -> usize {
         self.into.iter().map(|i| i.bytes).sum()
     }
-    /// Rows of destinations that are copied out of those of sources.
+    /// Number of destination rows that are copied from source rows.
     fn own(&self, t: usize) -> usize {
         if self.destinations[t] < self.sources[t] { self.destinations[t] } else { 0 }
     }
-    /// Source rows of relations into a type that are concatenated: those of several types.
+    /// Number of source rows that are concatenated, because relations into the type come from several types.
     fn concatenated(&self, t: usize) -> usize {
         let tables = &self.into[t].tables;
         if tables.len() > 1 { tables.iter().map(|&s| self.sources[s]).sum() } else { 0 }
