@@ -1,52 +1,52 @@
 //! Defines the errors of this crate.
 
-/// What can be wrong with the description of a layer, model or task.
+/// Error of a layer, model, task, file of weights or feature encoder.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// A size that must divide another does not.
+    /// A size does not divide another one.
     #[error("`{arg}` = {value} must divide {what} = {of}; choose {what} as a multiple of {value}")]
     NotDivisible {
         /// Argument.
         arg: &'static str,
-        /// Its value.
+        /// Value of the argument.
         value: usize,
-        /// What it must divide.
+        /// Name of the size that it must divide.
         what: &'static str,
-        /// Value of that.
+        /// Value of that size.
         of: usize,
     },
-    /// A value outside its range.
+    /// A value is out of range.
     #[error("`{arg}` must lie in {range}, got {value}")]
     OutOfRange {
         /// Argument.
         arg: String,
         /// Allowed values.
         range: String,
-        /// Value found.
+        /// Actual value.
         value: String,
     },
-    /// Two lengths that must agree do not.
+    /// A length differs from the expected one.
     #[error("`{arg}`: expected {expected} ({why}), got {actual}; give {expected}")]
     Length {
         /// Argument.
         arg: String,
-        /// Where the expected length comes from.
+        /// Reason for the expected length.
         why: String,
         /// Expected length.
         expected: usize,
-        /// Length found.
+        /// Actual length.
         actual: usize,
     },
-    /// A node type has no input where the model expects one, or the reverse.
+    /// The input of a node type is missing, or the model does not expect it.
     #[error("node type `{ntype}`: {message}")]
     Input {
         /// The node type.
         ntype: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
-    /// A layer that needs all nodes of a type was given a view that computes some.
+    /// A layer requires all nodes of a type, and the view computes only some.
     #[error(
         "{layer}: needs all {total} nodes of type `{ntype}`, this view computes {rows}; {remedy}"
     )]
@@ -55,50 +55,50 @@ pub enum ModelError {
         layer: &'static str,
         /// Node type.
         ntype: String,
-        /// Nodes that the view computes.
+        /// Number of nodes that the view computes.
         rows: usize,
-        /// Nodes of the whole graph.
+        /// Number of nodes of the whole graph.
         total: u64,
-        /// What to do.
+        /// How to fix it.
         remedy: &'static str,
     },
     /// A parameter has no tensor in a state dict.
     #[error(
         "state dict: expected parameter `{parameter}` under {tensor}, found only {found}; \
-         rename tensors, take a part with `at`, or describe the layer as it was trained"
+         rename tensors, select a part with `at`, or initialize the layer with the options that it was trained with"
     )]
     WeightMissing {
         /// Parameter.
         parameter: String,
-        /// Names its tensor may have.
+        /// Expected names of its tensor.
         tensor: String,
-        /// Names that there are.
+        /// Names in the state dict.
         found: String,
     },
-    /// A tensor of a state dict has another shape than its parameter.
+    /// A tensor of a state dict has another shape than the parameter.
     #[error(
         "state dict: parameter `{parameter}`: expected tensor `{tensor}` of shape {expected:?}, found {actual:?}; \
-         give the layer the sizes that the weights were trained with"
+         initialize the layer with the sizes that the weights were trained with"
     )]
     WeightShape {
         /// Parameter.
         parameter: String,
         /// Name of the tensor.
         tensor: String,
-        /// Shape that the parameter has there.
+        /// Expected shape of the tensor.
         expected: Vec<usize>,
-        /// Shape found.
+        /// Shape of the tensor.
         actual: Vec<usize>,
     },
-    /// Tensors of a state dict belong to no parameter.
+    /// A state dict has tensors that no parameter reads.
     #[error(
-        "state dict: no parameter of the layer takes {tensors}; give the layer the options that the weights were trained with"
+        "state dict: no parameter of the layer reads {tensors}; initialize the layer with the options that the weights were trained with"
     )]
     WeightsLeft {
-        /// Their names.
+        /// Names of the tensors.
         tensors: String,
     },
-    /// A number of a state dict that is an option here has another value.
+    /// A number of a state dict differs from an option of the layer.
     #[error(
         "state dict: tensor `{tensor}`: expected {expected} (`{option}` of the layer), found {actual}; set `{option}` to {actual}"
     )]
@@ -109,74 +109,74 @@ pub enum ModelError {
         tensor: String,
         /// Value of the option.
         expected: f64,
-        /// Value found.
+        /// Actual value.
         actual: f64,
     },
-    /// Two tensors of a state dict belong to one parameter and differ.
+    /// Two tensors of a state dict belong to the same parameter and differ.
     #[error(
         "state dict: parameter `{parameter}`: expected equal tensors `{tensor}` and `{other}`, found different ones; \
-         describe the layer with a weight for each"
+         initialize the layer with separate weights"
     )]
     WeightShared {
         /// Parameter.
         parameter: String,
-        /// One tensor.
+        /// Name of the first tensor.
         tensor: String,
-        /// The other.
+        /// Name of the second tensor.
         other: String,
     },
-    /// Two parameters of a module have one id, by which gradients and states of optimizers are kept.
+    /// Two parameters of a module have the same id, the key of gradients and optimizer states.
     #[error(
-        "parameters `{first}` and `{second}` have one id, so that one takes the gradients of the other; \
-         make each part by its own `init`, and load files by `load_weights`, which keeps the ids of the model"
+        "parameters `{first}` and `{second}` have the same id, so that one gets the gradients of the other; \
+         initialize each part by a separate `init`, and load files by `load_weights`, which keeps the ids of the model"
     )]
     SharedParamId {
-        /// Path of one of them.
+        /// Path of the first parameter.
         first: String,
-        /// Path of the other.
+        /// Path of the second parameter.
         second: String,
     },
-    /// A file of weights cannot be written or read, or its parameters are not those of the model.
+    /// A file of weights cannot be written or read, or its parameters differ from those of the model.
     #[error("weights `{}`: {message}; {remedy}", file.display())]
     Weights {
         /// The file.
         file: std::path::PathBuf,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
-        /// What to do.
+        /// How to fix it.
         remedy: &'static str,
     },
-    /// A file or tensor of another framework cannot be read.
+    /// A state dict cannot be read or written.
     #[error("state dict: {message}")]
     StateDict {
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
-    /// What a feature encoder is given does not fit it.
+    /// The input of a feature encoder does not match its description.
     #[error("feature encoder: {message}")]
     Encoder {
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
-    /// What cannot be drawn.
+    /// A plot cannot be drawn.
     #[error("plot: {message}")]
     Plot {
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
-    /// A graph or its features do not fit.
+    /// A graph or its features are invalid.
     #[error(transparent)]
     Graph(#[from] burn_gnn_graph::GraphError),
-    /// A file, or a description of attributes, is wrong.
+    /// A file or a description of attributes is invalid.
     #[error(transparent)]
     Data(Box<burn_gnn_files::DataError>),
-    /// Ranks that train together do not fit together.
+    /// Communication between ranks failed, or ranks have different data.
     #[error(transparent)]
     Ranks(Box<dyn std::error::Error + Send + Sync>),
     /// A split has no training node on any rank.
     #[error("the split has no training node; give at least one labelled node")]
     NothingToTrain,
-    /// The loss is no number any more.
+    /// The loss is NaN or infinite.
     #[error("epoch {epoch}: the loss is {loss}; lower the learning rate (now {lr})")]
     Diverged {
         /// Epoch, from 0.
@@ -220,7 +220,7 @@ impl ModelError {
         Self::StateDict { message: message.to_string() }
     }
 
-    /// [`OutOfRange`](Self::OutOfRange) unless `ok`.
+    /// Returns [`OutOfRange`](Self::OutOfRange) unless `ok`.
     pub(crate) fn check_range(
         arg: &str,
         range: &str,
@@ -230,13 +230,13 @@ impl ModelError {
         if ok { Ok(()) } else { Err(Self::out_of_range(arg, range, value)) }
     }
 
-    /// Sizes of a model are at least 1, dropout lies in `0.0..1.0`.
+    /// Checks that sizes are at least 1 and dropout is in `0.0..1.0`.
     pub(crate) fn check_sizes(sizes: &[(&str, usize)], dropout: f64) -> Result<(), Self> {
         sizes.iter().try_for_each(|&(arg, size)| Self::check_range(arg, "1..", size, size > 0))?;
         Self::check_range("dropout", "0.0..1.0", dropout, (0.0..1.0).contains(&dropout))
     }
 
-    /// What each head of an attention layer needs, beside a probability of dropout.
+    /// Checks the options of an attention layer.
     pub(crate) fn check_heads(num_heads: usize, d_head: usize, dropout: f64) -> Result<(), Self> {
         Self::check_sizes(&[("num_heads", num_heads), ("d_head", d_head)], dropout)
     }
@@ -245,7 +245,7 @@ impl ModelError {
         Self::check_range(arg, "finite numbers", value, value.is_finite())
     }
 
-    /// `why` says where the expected length comes from.
+    /// Returns [`Length`](Self::Length) if lengths differ; `why` is the reason for the expected length.
     pub(crate) fn check_length(
         arg: &str,
         why: &str,
@@ -258,7 +258,7 @@ impl ModelError {
         Err(Self::Length { arg: arg.into(), why: why.into(), expected, actual })
     }
 
-    /// `value` must divide `of`.
+    /// Returns [`NotDivisible`](Self::NotDivisible) unless `value` divides `of`.
     pub(crate) fn check_divides(
         (arg, value): (&'static str, usize),
         (what, of): (&'static str, usize),

@@ -1,4 +1,4 @@
-//! Defines `Conv`, the trait of layers on one relation, and its inputs.
+//! Defines `Conv`, the trait of layers on one edge type, and what their implementations share.
 
 use burn::module::{Module, ModuleDisplay};
 use burn::nn::Linear;
@@ -48,7 +48,7 @@ pub(crate) fn project_after_exchange(layer: &Linear, x: Tensor<2>) -> Tensor<2> 
     if multiplies_first(&layer.weight.val()) { x } else { apply(layer, x) }
 }
 
-/// The first rows of a tensor.
+/// Returns the first rows of a tensor.
 pub(crate) fn first_rows(x: &Tensor<2>, rows: usize) -> Tensor<2> {
     if x.dims()[0] == rows { x.clone() } else { x.clone().slice_dim(0, 0..rows) }
 }
@@ -94,41 +94,42 @@ pub(crate) fn first_rows(x: &Tensor<2>, rows: usize) -> Tensor<2> {
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 pub trait Conv: Module + ModuleDisplay {
-    /// Name in the messages of panics and of exchanges between ranks.
+    /// Name of the layer in error messages and in exchanges between ranks.
     const NAME: &'static str = "conv";
-    /// Whether the layer reads edge weights; where it does not, [`forward`](Self::forward) refuses them.
+    /// Whether the layer reads edge weights. Otherwise [`forward`](Self::forward) panics if there are some.
     const READS_WEIGHT: bool = false;
-    /// Whether the layer reads edge features; where it does not, [`forward`](Self::forward) refuses them.
+    /// Whether the layer reads edge features. Otherwise [`forward`](Self::forward) panics if there are some.
     const READS_FEATURES: bool = false;
-    /// Whether [`aggregate`](Self::aggregate) itself applies the activation and dropout that the edges ask for
-    /// ([`Edges::finish`]); otherwise they follow in a pass of their own.
+    /// Whether [`aggregate`](Self::aggregate) applies the activation and dropout of the edges ([`Edges::finish`]).
+    /// Otherwise [`forward`](Self::forward) applies them in a separate pass.
     const FUSES_EPILOGUE: bool = false;
 
-    /// Feature sizes of sources and of destinations that the layer reads; none where it takes any, or reads none of
-    /// them. Others are refused, with the names of layer and edge type.
+    /// Returns the feature sizes of sources and destinations that the layer requires. `None`: any size, or the features are
+    /// not read. [`forward`](Self::forward) panics on other sizes.
     fn input_sizes(&self) -> [Option<usize>; 2] {
         [None, None]
     }
 
-    /// Transforms source features before messages are computed. Outside of
-    /// [`HeteroGraphConv`](crate::HeteroGraphConv) this runs before the halo exchange, where that reduces the
-    /// feature size.
+    /// Transforms source features before messages are computed. It runs before the halo exchange, so that a projection to
+    /// a smaller feature size reduces the traffic; in [`HeteroGraphConv`](crate::HeteroGraphConv), whose layers share one
+    /// exchange, it runs after it.
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         x
     }
 
-    /// Features `[num_dst, d_output]` of destinations from those of both endpoints.
+    /// Computes features of destinations, `[num_dst, d_output]`, from the features of both endpoints.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph.
+    /// Shapes differ from those of the graph.
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2>;
 
-    /// Features `[num_dst, d_output]` of destinations from those of the input nodes.
+    /// Computes features of destinations, `[num_dst, d_output]`, from the features of input nodes.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph, or with [`input_sizes`](Self::input_sizes); one tensor for a relation
-    /// of two node types; edge weights or features that the layer does not read; a view of several edge types in
-    /// place of the edges of one.
+    /// * Shapes differ from those of the graph or from [`input_sizes`](Self::input_sizes).
+    /// * `x` is one tensor, and the edge type joins two node types.
+    /// * Edges have weights or features that the layer does not read.
+    /// * `edges` is a view of several edge types.
     #[track_caller]
     fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> Tensor<2> {
         let edges = edges.into();
@@ -138,24 +139,24 @@ pub trait Conv: Module + ModuleDisplay {
     }
 }
 
-/// Refuses what a layer does not read of edges.
+/// Checks that edges have no weights or features that a layer does not read.
 #[track_caller]
 pub(crate) fn check_options<M: Conv>(edges: &Edges<'_>) {
-    let refuse = |what: &str| {
+    let unread = |what: &str| {
         panic!(
             "{}: expected no edge {what}, got some; remove them, this layer does not use them",
             M::NAME
         )
     };
     if !M::READS_WEIGHT && edges.weight().is_some() {
-        refuse("weights");
+        unread("weights");
     }
     if !M::READS_FEATURES && edges.features().is_some() {
-        refuse("features");
+        unread("features");
     }
 }
 
-/// Refuses features of another size than the layer reads.
+/// Checks a feature size.
 #[track_caller]
 pub(crate) fn check_size(
     call: &str,
@@ -174,7 +175,7 @@ pub(crate) fn check_size(
     }
 }
 
-/// [`check_size`] of sources and destinations.
+/// Checks the feature sizes of sources and destinations.
 #[track_caller]
 pub(crate) fn check_sizes<M: Conv>(layer: &M, edges: &Edges<'_>, src: &Tensor<2>, dst: &Tensor<2>) {
     let [of_src, of_dst] = layer.input_sizes();
@@ -182,7 +183,7 @@ pub(crate) fn check_sizes<M: Conv>(layer: &M, edges: &Edges<'_>, src: &Tensor<2>
     check_size(M::NAME, edges, "destination", of_dst, dst);
 }
 
-/// Features of both endpoints of a relation, sources projected before they travel.
+/// Checks the input of a layer, projects sources and exchanges them between ranks.
 #[track_caller]
 pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> Endpoints {
     check_options::<M>(edges);
@@ -192,7 +193,7 @@ pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> 
             let (call, name) = (M::NAME, edges.edge_type());
             assert!(
                 s == d,
-                "{call}: edge type `{name}` joins two node types; give the features of both, `(src, dst)`"
+                "{call}: edge type `{name}` joins two node types; pass the features of both, `(src, dst)`"
             );
             check_sizes(layer, edges, &x, &x);
             let (src, dst) = edges.view().with_dst_rows(d, x);
@@ -211,7 +212,7 @@ pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> 
         assert!(
             got.dims()[0] == expected,
             "{}: edge type `{}`: expected {expected} rows of {what} features (one per node), got {}; \
-             in a mini-batch give the features of its input nodes, not those of the graph",
+             in a mini-batch pass the features of its input nodes, not those of the graph",
             M::NAME,
             edges.edge_type(),
             got.dims()[0]
@@ -220,7 +221,7 @@ pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> 
     rows
 }
 
-/// Edge features and the layer that reads them first, both or neither.
+/// Returns edge features and the linear layer that reads them, or `None` if the layer has no edge features.
 #[track_caller]
 pub(crate) fn edge_rows<'a>(
     call: &str,
@@ -236,7 +237,7 @@ pub(crate) fn edge_rows<'a>(
     layer.map(|layer| (layer, f))
 }
 
-/// Edge features of a layer that reads some of size `d_edge`, or none.
+/// Returns edge features, which must be present if and only if the layer has a `d_edge`.
 #[track_caller]
 pub(crate) fn edge_features(
     call: &str,
@@ -245,17 +246,17 @@ pub(crate) fn edge_features(
 ) -> Option<Tensor<2>> {
     match (edges.features(), d_edge) {
         (Some(f), None) => panic!(
-            "{call}: expected no edge features, got some of size {0}; describe the layer with `d_edge` {0}",
+            "{call}: expected no edge features, got some of size {0}; set `d_edge` of the layer to {0}",
             f.dims()[1]
         ),
         (None, Some(d)) => panic!(
-            "{call}: expected edge features of size {d} (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, {d}]`"
+            "{call}: edge features of size {d} (`d_edge`) are required; set them with `Edges::with_features`, `[num_edges, {d}]`"
         ),
         (f, _) => f,
     }
 }
 
-/// Source features of in-edges, times edge weights where there are some, reduced.
+/// Reduces the source features of in-edges, multiplied by edge weights if there are some.
 #[track_caller]
 pub(crate) fn reduce_sources(edges: &Edges<'_>, by: Reduce, x: Tensor<2>) -> Tensor<2> {
     match edges.weight() {
@@ -264,7 +265,7 @@ pub(crate) fn reduce_sources(edges: &Edges<'_>, by: Reduce, x: Tensor<2>) -> Ten
     }
 }
 
-/// The one input of layers that go several hops along one edge type, which must join nodes of one type.
+/// Returns the input of a layer with several hops, whose edge type must join nodes of one type.
 #[track_caller]
 pub(crate) fn hop_input(call: &str, edges: &Edges<'_>, x: ConvInput) -> Tensor<2> {
     let (s, d) = edges.endpoints();
@@ -275,44 +276,44 @@ pub(crate) fn hop_input(call: &str, edges: &Edges<'_>, x: ConvInput) -> Tensor<2
     );
     match x {
         ConvInput::Same(x) => x,
-        ConvInput::Pair(..) => panic!("{call}: expected the features of one node type, got a pair"),
+        ConvInput::Pair(..) => panic!("{call}: expected one tensor of node features, got a pair"),
     }
 }
 
-/// For layers that go several hops on one view: every input row must be a row that is computed.
+/// Checks that a view computes all its input rows, which several hops on one view require.
 #[track_caller]
 pub(crate) fn check_computed(call: &str, computed: usize, x: &Tensor<2>) {
     let rows = x.dims()[0];
     assert!(
         rows == computed,
-        "{call}: `x` has {rows} rows of which {computed} are computed; several hops need a whole graph, a partition or a block for each \
-         (`forward_hops`)"
+        "{call}: `x` has {rows} rows, of which the view computes {computed}; several hops need a whole graph, a partition, or a block \
+         for each hop (`forward_hops`)"
     );
 }
 
-/// `y` with destination features added, through `fc` where there is one.
+/// Adds destination features to `y`: multiplied by `fc` if there is one, otherwise if `is_added`.
 pub(crate) fn residual(
     y: Tensor<2>,
-    wanted: bool,
+    is_added: bool,
     fc: Option<&Linear>,
     dst: Tensor<2>,
 ) -> Tensor<2> {
-    match (wanted, fc) {
+    match (is_added, fc) {
         (_, Some(fc)) => y + apply(fc, dst),
         (true, None) => y + dst,
         (false, None) => y,
     }
 }
 
-/// `y` with 0 at nodes without in-edges.
+/// Sets the rows of nodes without in-edges to 0.
 pub(crate) fn where_reached(relation: &Relation, y: Tensor<2>) -> Tensor<2> {
-    let alone: Vec<bool> = relation.in_degrees().map(|d| d == 0).collect();
-    if !alone.contains(&true) {
+    let without_edges: Vec<bool> = relation.in_degrees().map(|d| d == 0).collect();
+    if !without_edges.contains(&true) {
         return y;
     }
     let [rows, columns] = y.dims();
     let mask = Tensor::<2, Bool>::from_data(
-        TensorData::new(alone, [rows, 1]),
+        TensorData::new(without_edges, [rows, 1]),
         &y.device().without_autodiff(),
     );
     y.mask_fill(mask.expand([rows, columns]), 0.0)

@@ -1,186 +1,187 @@
-//! Maps parameter names and layouts of another framework.
+//! Describes name and layout of a parameter in another framework.
 
 use std::ops::Range;
 
-/// Where another framework keeps a parameter, and how it is laid out there.
+/// Name and layout of a parameter in another framework.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamMapping {
-    /// Names it may have there: the first that a state dict has is read, the first is written.
-    pub(super) places: Vec<Place>,
-    /// None: as the module that holds the parameter says.
+    /// Alternative names. The first one that a state dict has is loaded; the first one is used for saving.
+    pub(super) names: Vec<TensorNames>,
+    /// `None`: depends on the module that contains the parameter.
     transposed: Option<bool>,
     pub(super) negated: bool,
-    /// Shape there, where the same entries stand in another one.
+    /// Shape in the other framework, if it differs.
     pub(super) shape: Option<Vec<usize>>,
     pub(super) part: Part,
 }
 
-/// Names of the tensors of one parameter.
+/// Names of the tensors that contain a parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TensorNames {
     pub(super) name: String,
-    /// Of the tensors of the second row and so on, where each row has one.
+    /// Names of the second and further rows, if every row is a tensor.
     pub(super) rows: Vec<String>,
-    /// Of the second half of the columns.
-    pub(super) beside: Option<String>,
-    /// Of tensors that must be equal to the first.
+    /// Name of the second half of the columns, if it is a separate tensor.
+    pub(super) second_half: Option<String>,
+    /// Names of tensors that must be equal to the first.
     pub(super) copies: Vec<String>,
 }
 
-impl Place {
-    fn named(name: impl Into<String>) -> Self {
+impl TensorNames {
+    fn single(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
     fn each(&mut self, change: impl Fn(&mut String)) {
         change(&mut self.name);
         self.rows.iter_mut().for_each(&change);
-        self.beside.iter_mut().for_each(&change);
+        self.second_half.iter_mut().for_each(&change);
         self.copies.iter_mut().for_each(&change);
     }
 }
 
-/// How a parameter and the tensor of that name belong together; axes in our order.
+/// Relation between a parameter and the tensor of its name, with axes in our order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// They are the same.
+    /// The tensor is the parameter.
     Whole,
-    /// The parameter is some of so many rows.
+    /// The parameter is a range of the rows of the tensor, which has `of` rows.
     Rows { range: Range<usize>, of: usize },
-    /// The tensor is the first half of the columns.
-    Beside,
-    /// The tensor is the sum of this parameter and another: read as 0 here.
+    /// The tensor is the first half of the columns of the parameter.
+    FirstHalf,
+    /// The tensor is the sum of several parameters. It is loaded into another one, and this one becomes 0.
     Term,
-    /// One tensor for every row (matrix of a stack), of which the parameter is some of so many columns.
+    /// Every row (or matrix of a stack) is a range of the columns of a separate tensor, which has `of` columns.
     Stacked { columns: Range<usize>, of: usize },
-    /// The columns of the parameter are so many copies of the tensor, of which the mean is taken.
+    /// The columns of the parameter are this many copies of the tensor. The mean of the copies is saved.
     Repeated(usize),
 }
 
 impl ParamMapping {
-    fn new(places: Vec<Place>, transposed: Option<bool>, part: Part) -> Self {
-        Self { places, transposed, negated: false, shape: None, part }
+    fn new(names: Vec<TensorNames>, transposed: Option<bool>, part: Part) -> Self {
+        Self { names, transposed, negated: false, shape: None, part }
     }
 
-    /// Under `name`, with its axes in our order. Fields of Burn's `Linear` and norms are translated by themselves:
-    /// `Linear` is transposed, `gamma` and `beta` are `weight` and `bias`.
+    /// A tensor `name` with the axes of the parameter. Fields of Burn's modules are translated automatically: the weight of
+    /// a `Linear` is transposed, and `gamma` and `beta` of norms are named `weight` and `bias`.
     pub fn same(name: impl Into<String>) -> Self {
-        Self::new(vec![Place::named(name)], None, Part::Whole)
+        Self::new(vec![TensorNames::single(name)], None, Part::Whole)
     }
-    /// Under `name`, a transposed matrix.
+    /// A tensor `name` that is the transposed parameter.
     pub fn transposed(name: impl Into<String>) -> Self {
-        Self::new(vec![Place::named(name)], Some(true), Part::Whole)
+        Self::new(vec![TensorNames::single(name)], Some(true), Part::Whole)
     }
-    /// Not transposed, though the parameter is in a `Linear`.
+    /// Disables the transposition of the weight of a `Linear`.
     #[must_use]
     pub fn untransposed(mut self) -> Self {
         self.transposed = Some(false);
         self
     }
-    /// Row by row (a stack of matrices: matrix by matrix) under `names`, each as the columns `columns` of a tensor with
-    /// `of` columns. Matrices may lie [transposed](Self::transpose) there. Without names, for a parameter of no rows,
-    /// nothing is read or written.
+    /// A tensor per row (or per matrix of a stack), named by `names`. The row is the columns `columns` of the tensor, which
+    /// has `of` columns. Matrices may be [transposed](Self::transpose). A parameter without rows has no names, and is
+    /// neither loaded nor saved.
     pub fn stacked(
         names: impl IntoIterator<Item = String>,
         columns: Range<usize>,
         of: usize,
     ) -> Self {
         let mut names = names.into_iter();
-        let first = names.next().map(Place::named);
-        let place = first.map(|first| Place { rows: names.collect(), ..first });
-        Self::new(place.into_iter().collect(), None, Part::Stacked { columns, of })
+        let first = names.next().map(TensorNames::single);
+        let all = first.map(|first| TensorNames { rows: names.collect(), ..first });
+        Self::new(all.into_iter().collect(), None, Part::Stacked { columns, of })
     }
-    /// With matrices transposed.
+    /// Transposes matrices.
     #[must_use]
     pub fn transpose(mut self) -> Self {
         self.transposed = Some(true);
         self
     }
-    /// Or under `name`, where a state dict has no tensor of the names so far.
+    /// Adds an alternative name, for state dicts without a tensor of the previous names.
     #[must_use]
     pub fn or(mut self, name: impl Into<String>) -> Self {
-        self.places.push(Place::named(name));
+        self.names.push(TensorNames::single(name));
         self
     }
-    /// Under `name` too: PyTorch writes a shared parameter once for each of its names. If both tensors are there, they
-    /// must be equal.
+    /// Adds a second name of the same tensor, because PyTorch saves a shared parameter once under each of its names. If
+    /// a state dict has both tensors, they must be equal.
     #[must_use]
     pub fn also(mut self, name: impl Into<String>) -> Self {
-        if let Some(place) = self.places.last_mut() {
-            place.copies.push(name.into());
+        if let Some(names) = self.names.last_mut() {
+            names.copies.push(name.into());
         }
         self
     }
-    /// With the opposite sign.
+    /// Inverts the sign.
     #[must_use]
     pub fn negated(mut self) -> Self {
         self.negated = true;
         self
     }
-    /// With the same entries in another shape.
+    /// Sets the shape in the other framework, with the same number of elements.
     #[must_use]
     pub fn shaped(mut self, shape: impl Into<Vec<usize>>) -> Self {
         self.shape = Some(shape.into());
         self
     }
-    /// As the rows `range` (in our order of axes) of a tensor with `of` rows.
+    /// The parameter is the rows `range` (in our order of axes) of a tensor with `of` rows.
     #[must_use]
     pub fn rows(mut self, range: Range<usize>, of: usize) -> Self {
         self.part = Part::Rows { range, of };
         self
     }
-    /// In two halves: the first columns under the name so far, the others under `second`.
+    /// The first half of the columns has the previous name, the second half the name `second`.
     #[must_use]
-    pub fn beside(mut self, second: impl Into<String>) -> Self {
-        self.part = Part::Beside;
-        if let Some(place) = self.places.last_mut() {
-            place.beside = Some(second.into());
+    pub fn second_half(mut self, second: impl Into<String>) -> Self {
+        self.part = Part::FirstHalf;
+        if let Some(names) = self.names.last_mut() {
+            names.second_half = Some(second.into());
         }
         self
     }
-    /// Added to another parameter of the same name, which the tensor is loaded into; this one becomes 0.
+    /// The tensor is the sum of this parameter and another one of the same name. It is loaded into the other parameter, and
+    /// this one becomes 0.
     #[must_use]
     pub fn term(mut self) -> Self {
         self.part = Part::Term;
         self
     }
-    /// `times` times along the columns, of which the layer takes the mean: what belongs to heads here and to their mean
-    /// there.
+    /// The parameter repeats the tensor `times` times along the columns, for example once per head if the layer averages
+    /// heads.
     #[must_use]
     pub fn repeated(mut self, times: usize) -> Self {
         self.part = Part::Repeated(times);
         self
     }
-    /// With a prefix before every name.
+    /// Adds a prefix to every name.
     #[must_use]
     pub fn under(self, prefix: &str) -> Self {
         self.under_any(&[prefix])
     }
-    /// With any of some prefixes before every name; the first is written.
+    /// Adds alternative prefixes to every name. The first one is used for saving.
     #[must_use]
     pub fn under_any(mut self, prefixes: &[impl AsRef<str>]) -> Self {
         let under = |prefix: &str| {
-            let mut places = self.places.clone();
-            places.iter_mut().for_each(|p| p.each(|name| name.insert_str(0, prefix)));
-            places
+            let mut names = self.names.clone();
+            names.iter_mut().for_each(|n| n.each(|name| name.insert_str(0, prefix)));
+            names
         };
-        self.places = prefixes.iter().flat_map(|prefix| under(prefix.as_ref())).collect();
+        self.names = prefixes.iter().flat_map(|prefix| under(prefix.as_ref())).collect();
         self
     }
-    /// With a suffix behind every name.
+    /// Adds a suffix to every name.
     #[must_use]
     pub fn followed_by(mut self, suffix: &str) -> Self {
-        self.places.iter_mut().for_each(|p| p.each(|name| name.push_str(suffix)));
+        self.names.iter_mut().for_each(|n| n.each(|name| name.push_str(suffix)));
         self
     }
 
-    /// What fields of Burn's own modules add to it.
-    pub(super) fn inside(mut self, container: &str, rank: usize) -> Self {
+    /// Translates the fields of Burn's modules.
+    pub(super) fn in_module(mut self, container: &str, rank: usize) -> Self {
         match container {
             "Struct:Linear" if rank == 2 => self.transposed = self.transposed.or(Some(true)),
             "Struct:LayerNorm" | "Struct:BatchNorm" => {
                 for (ours, theirs) in [("gamma", "weight"), ("beta", "bias")] {
-                    self.places.iter_mut().for_each(|p| {
-                        p.each(|name| {
+                    self.names.iter_mut().for_each(|n| {
+                        n.each(|name| {
                             if let Some(start) = name.strip_suffix(ours) {
                                 *name = format!("{start}{theirs}");
                             }
@@ -197,8 +198,8 @@ impl ParamMapping {
         self.transposed == Some(true)
     }
 
-    /// The names that are looked for, for an error.
-    pub(super) fn names(&self) -> String {
-        self.places.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(" or ")
+    /// Lists the accepted names, for an error.
+    pub(super) fn listed_names(&self) -> String {
+        self.names.iter().map(|n| format!("`{}`", n.name)).collect::<Vec<_>>().join(" or ")
     }
 }

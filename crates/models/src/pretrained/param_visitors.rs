@@ -1,4 +1,4 @@
-//! Visits a module to read its parameters from a state dict, or to write them into one.
+//! Visitors that load the parameters of a module from a state dict, and that save them to one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use burn_gnn_files::internal::cut;
 
 use crate::error::ModelError;
 use crate::params::autodiff::leaf_like;
-use crate::pretrained::param_mapping::{ParamMapping, Part, Place};
+use crate::pretrained::param_mapping::{ParamMapping, Part, TensorNames};
 
 /// Tensors of a state dict by name.
 pub(super) type NamedTensors = BTreeMap<String, Arc<TensorData>>;
 
-/// Some of many names, which come from a file.
+/// Lists the first of many names, for an error.
 pub(super) fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
     const SHOWN: usize = 12;
     let names: Vec<&String> = names.collect();
@@ -27,7 +27,7 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
     format!("{shown:?}{more}")
 }
 
-/// Where a walk through a module stands: field names, and the types that hold them.
+/// Position of a visitor in a module: field names, and the types that contain the fields.
 #[derive(Default)]
 struct Position(Vec<(String, String)>);
 
@@ -36,7 +36,7 @@ impl Position {
         self.0.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(".")
     }
     fn param_mapping(&self, names: &dyn Fn(&str) -> ParamMapping, rank: usize) -> ParamMapping {
-        names(&self.path()).inside(self.0.last().map_or("", |(_, container)| container), rank)
+        names(&self.path()).in_module(self.0.last().map_or("", |(_, container)| container), rank)
     }
 }
 
@@ -48,8 +48,8 @@ pub(super) struct Loader<'a> {
     error: Option<ModelError>,
 }
 
-/// What a parameter is to be.
-struct Wanted<'a, const D: usize> {
+/// Shape, device and type of a parameter to load.
+struct Target<'a, const D: usize> {
     shape: [usize; D],
     device: &'a Device,
     dtype: DType,
@@ -60,7 +60,7 @@ impl<'a> Loader<'a> {
         Self { state, names, position: Position::default(), used: BTreeSet::new(), error: None }
     }
 
-    /// Names that parameters took, or the first error.
+    /// Returns the names of the loaded tensors, or the first error.
     pub(super) fn finish(self) -> Result<BTreeSet<String>, ModelError> {
         match self.error {
             Some(error) => Err(error),
@@ -68,39 +68,40 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The parameter at the current position.
-    fn read<const D: usize>(&mut self, mut wanted: Wanted<'_, D>) -> Result<Tensor<D>, ModelError> {
+    /// Loads the parameter at the current position.
+    fn read<const D: usize>(&mut self, mut target: Target<'_, D>) -> Result<Tensor<D>, ModelError> {
         let mapping = self.position.param_mapping(self.names, D);
-        // Another term holds the sum; a stack may be of nothing.
-        if mapping.part == Part::Term || mapping.places.is_empty() {
-            return Ok(Tensor::zeros(wanted.shape, (wanted.device, wanted.dtype)));
+        // Another parameter gets the tensor of a sum (`Part::Term`), and a parameter without rows has no tensor: both are
+        // zeros. For example, PyG's EdgeConv has one bias, which is loaded into `phi.bias`, and `theta.bias` becomes 0.
+        if mapping.part == Part::Term || mapping.names.is_empty() {
+            return Ok(Tensor::zeros(target.shape, (target.device, target.dtype)));
         }
-        let found = mapping.places.iter().find(|p| self.state.contains_key(&p.name));
-        let Some(place) = found else {
-            return Err(self.missing(mapping.names()));
+        let found = mapping.names.iter().find(|n| self.state.contains_key(&n.name));
+        let Some(tensors) = found else {
+            return Err(self.missing(mapping.listed_names()));
         };
         match &mapping.part {
             Part::Stacked { columns, of } => {
-                let names = std::iter::once(&place.name).chain(&place.rows);
+                let names = std::iter::once(&tensors.name).chain(&tensors.rows);
                 let row = |name: &String| {
-                    Ok(self.row(name, &mapping, &wanted, *of)?.slice_dim(D - 1, columns.clone()))
+                    Ok(self.row(name, &mapping, &target, *of)?.slice_dim(D - 1, columns.clone()))
                 };
                 let rows = names.map(row).collect::<Result<Vec<_>, ModelError>>()?;
                 return Ok(Tensor::cat(rows, 0));
             }
-            Part::Rows { of, .. } => wanted.shape[0] = *of,
-            Part::Beside => wanted.shape[D - 1] /= 2,
-            Part::Repeated(times) => wanted.shape[D - 1] /= times,
+            Part::Rows { of, .. } => target.shape[0] = *of,
+            Part::FirstHalf => target.shape[D - 1] /= 2,
+            Part::Repeated(times) => target.shape[D - 1] /= times,
             Part::Whole | Part::Term => {}
         }
-        let first = self.tensor(&place.name, &mapping, &wanted)?;
-        self.compare(place)?;
+        let first = self.tensor(&tensors.name, &mapping, &target)?;
+        self.check_copies(tensors)?;
         let value = match &mapping.part {
             Part::Rows { range, .. } => first.slice_dim(0, range.clone()),
             Part::Repeated(times) => first.repeat_dim(D - 1, *times),
-            Part::Beside => match &place.beside {
+            Part::FirstHalf => match &tensors.second_half {
                 Some(second) => {
-                    Tensor::cat(vec![first, self.tensor(second, &mapping, &wanted)?], D - 1)
+                    Tensor::cat(vec![first, self.tensor(second, &mapping, &target)?], D - 1)
                 }
                 None => first,
             },
@@ -109,35 +110,35 @@ impl<'a> Loader<'a> {
         Ok(if mapping.negated { value.neg() } else { value })
     }
 
-    /// The tensor `name` of one row of a parameter, with `of` columns and an axis of 1 before.
+    /// Reads the tensor `name` of one row of a parameter, with `of` columns, and adds an axis of length 1.
     fn row<const D: usize>(
         &mut self,
         name: &str,
         mapping: &ParamMapping,
-        wanted: &Wanted<'_, D>,
+        target: &Target<'_, D>,
         of: usize,
     ) -> Result<Tensor<D>, ModelError> {
-        let (stored, expected) = row_shapes(wanted.shape, mapping, of);
-        let row = plain(self.data(name, expected)?, stored, false, (wanted.device, wanted.dtype));
+        let (stored, expected) = row_shapes(target.shape, mapping, of);
+        let row = plain(self.data(name, expected)?, stored, false, (target.device, target.dtype));
         Ok(if mapping.is_transposed() { row.swap_dims(D - 2, D - 1) } else { row })
     }
 
-    /// The tensor `name` of this shape, with its axes in our order.
+    /// Reads the tensor `name` of the shape of `target`, with axes in our order.
     fn tensor<const D: usize>(
         &mut self,
         name: &str,
         mapping: &ParamMapping,
-        wanted: &Wanted<'_, D>,
+        target: &Target<'_, D>,
     ) -> Result<Tensor<D>, ModelError> {
-        let mut stored = wanted.shape;
+        let mut stored = target.shape;
         if mapping.is_transposed() {
             stored.reverse();
         }
         let data = self.data(name, mapping.shape.clone().unwrap_or_else(|| stored.to_vec()))?;
-        Ok(plain(data, stored, mapping.is_transposed(), (wanted.device, wanted.dtype)))
+        Ok(plain(data, stored, mapping.is_transposed(), (target.device, target.dtype)))
     }
 
-    /// The tensor `name`, which must have this shape.
+    /// Reads the data of the tensor `name`, which must have the shape `expected`.
     fn data(&mut self, name: &str, expected: Vec<usize>) -> Result<&'a TensorData, ModelError> {
         let Some(data) = self.state.get(name) else {
             return Err(self.missing(format!("`{name}`")));
@@ -156,10 +157,10 @@ impl<'a> Loader<'a> {
         ModelError::WeightMissing { parameter, tensor, found }
     }
 
-    /// Copies of a tensor that PyTorch saves under several names must be copies.
-    fn compare(&mut self, place: &Place) -> Result<(), ModelError> {
-        for copy in &place.copies {
-            let (Some(first), Some(other)) = (self.state.get(&place.name), self.state.get(copy))
+    /// Checks that tensors which PyTorch saves under several names are equal.
+    fn check_copies(&mut self, tensors: &TensorNames) -> Result<(), ModelError> {
+        for copy in &tensors.copies {
+            let (Some(first), Some(other)) = (self.state.get(&tensors.name), self.state.get(copy))
             else {
                 continue;
             };
@@ -167,7 +168,7 @@ impl<'a> Loader<'a> {
                 let parameter = self.position.path();
                 return Err(ModelError::WeightShared {
                     parameter,
-                    tensor: place.name.clone(),
+                    tensor: tensors.name.clone(),
                     other: copy.clone(),
                 });
             }
@@ -177,7 +178,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Shape of one row of a parameter in a tensor with `of` columns: with an axis of 1 before, and as it is saved.
+/// Returns the shape of one row of a parameter in a tensor with `of` columns: with an axis of length 1, and as saved.
 fn row_shapes<const D: usize>(
     ours: [usize; D],
     mapping: &ParamMapping,
@@ -193,7 +194,7 @@ fn row_shapes<const D: usize>(
     (stored, mapping.shape.clone().unwrap_or(saved))
 }
 
-/// A tensor of `stored` shape from data, then with its axes in our order.
+/// Creates a tensor of shape `stored` from data, and transposes it if `transposed`.
 fn plain<const D: usize>(
     data: &TensorData,
     stored: [usize; D],
@@ -215,7 +216,7 @@ impl ModuleMapper for Loader<'_> {
     }
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let value = param.val();
-        match self.read(Wanted {
+        match self.read(Target {
             shape: value.dims(),
             device: &value.device().without_autodiff(),
             dtype: value.dtype(),
@@ -233,7 +234,7 @@ pub(super) struct Saver<'a> {
     names: &'a dyn Fn(&str) -> ParamMapping,
     position: Position,
     pub(super) state: NamedTensors,
-    /// Tensors that hold a term, to which the rest is added.
+    /// Tensors that contain one term of a sum, to which the other parameters are added.
     terms: BTreeSet<String>,
 }
 
@@ -247,8 +248,8 @@ impl<'a> Saver<'a> {
         }
     }
 
-    /// What was saved under `name` so far, of shape `ours` in our order of axes, or zeros.
-    fn so_far<const D: usize>(
+    /// Returns the tensor saved under `name`, of shape `ours` in our order of axes, or zeros.
+    fn saved_or_zeros<const D: usize>(
         &self,
         name: &str,
         transposed: bool,
@@ -288,12 +289,12 @@ impl ModuleVisitor for Saver<'_> {
     }
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let mapping = self.position.param_mapping(self.names, D);
-        let Some(place @ Place { name, beside, copies, .. }) = mapping.places.first() else {
+        let Some(TensorNames { name, rows, second_half, copies }) = mapping.names.first() else {
             return;
         };
         let value = param.val().without_autodiff();
         let value = if mapping.negated { value.neg() } else { value };
-        // One of `parts` equal parts of the columns.
+        // Part `part` of the columns, split into `parts` equal parts.
         let columns = |part: usize, parts: usize| {
             let width = value.dims()[D - 1] / parts;
             value.clone().slice_dim(D - 1, part * width..(part + 1) * width)
@@ -303,7 +304,8 @@ impl ModuleVisitor for Saver<'_> {
                 let term = mapping.part == Part::Term;
                 let add = self.terms.contains(name) || term && self.state.contains_key(name);
                 let sum = if add {
-                    self.so_far(name, mapping.is_transposed(), value.dims(), &value) + value.clone()
+                    self.saved_or_zeros(name, mapping.is_transposed(), value.dims(), &value)
+                        + value.clone()
                 } else {
                     value.clone()
                 };
@@ -315,30 +317,30 @@ impl ModuleVisitor for Saver<'_> {
             Part::Rows { range, of } => {
                 let mut all = value.dims();
                 all[0] = *of;
-                let rows = self
-                    .so_far(name, mapping.is_transposed(), all, &value)
+                let all_rows = self
+                    .saved_or_zeros(name, mapping.is_transposed(), all, &value)
                     .slice_assign([range.clone()], value.clone());
-                self.put(name, &mapping, rows);
+                self.put(name, &mapping, all_rows);
             }
-            Part::Beside => {
+            Part::FirstHalf => {
                 self.put(name, &mapping, columns(0, 2));
-                if let Some(second) = beside {
+                if let Some(second) = second_half {
                     self.put(second, &mapping, columns(1, 2));
                 }
             }
             Part::Stacked { columns, of } => {
                 let ours = value.dims();
-                for (i, name) in std::iter::once(name).chain(&place.rows).enumerate() {
+                for (i, name) in std::iter::once(name).chain(rows).enumerate() {
                     let (stored, saved) = row_shapes(ours, &mapping, *of);
                     let swap = |t: Tensor<D>| {
                         if mapping.is_transposed() { t.swap_dims(D - 2, D - 1) } else { t }
                     };
-                    // Of one axis, each entry is a row.
+                    // Every entry of a vector is a row.
                     let row = value.clone().slice_dim(0, i..i + 1);
-                    let so_far = swap(self.so_far(name, false, stored, &value));
-                    let mut region = so_far.dims().map(|len| 0..len);
+                    let saved_row = swap(self.saved_or_zeros(name, false, stored, &value));
+                    let mut region = saved_row.dims().map(|len| 0..len);
                     region[D - 1] = columns.clone();
-                    let row = swap(so_far.slice_assign(region, row));
+                    let row = swap(saved_row.slice_assign(region, row));
                     self.insert(name, row.into_data(), Some(saved));
                 }
             }

@@ -5,7 +5,7 @@ use burn::module::{Module, ModuleDisplay};
 use crate::pretrained::buffers::Buffer;
 use crate::pretrained::param_mapping::ParamMapping;
 
-/// Whose names a state dict has.
+/// The framework that wrote a state dict, or that reads one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framework {
     /// DGL's `dgl.nn.pytorch`.
@@ -14,7 +14,11 @@ pub enum Framework {
     Pyg,
 }
 
-/// A layer or model that DGL or PyTorch Geometric have too. A model of several layers asks them, under their names:
+/// Mapping between the parameters of a layer or model and a state dict of DGL or PyTorch Geometric.
+///
+/// Custom layers with an `impl MessagePassing` have an implementation: the name of a parameter is its path, and fields of
+/// Burn's `Linear` and norms are translated ([`ParamMapping::same`]). Use [`StateDict::renamed`](crate::StateDict::renamed)
+/// for other names. A model of several layers implements the trait by calling its layers:
 ///
 /// ```
 /// use burn::module::Module;
@@ -31,7 +35,7 @@ pub enum Framework {
 ///     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
 ///         match path.split_once('.') {
 ///             Some(("conv1", rest)) => self.conv1.param_mapping(from, rest).under("conv1."),
-///             _ => ParamMapping::same(path), // `lin.weight`, transposed because it is in a `Linear`
+///             _ => ParamMapping::same(path), // `lin.weight`, transposed because the field is a `Linear`
 ///         }
 ///     }
 ///     fn buffers(&self, from: Framework) -> Vec<Buffer> {
@@ -40,18 +44,17 @@ pub enum Framework {
 /// }
 /// ```
 pub trait Pretrained: Module + ModuleDisplay {
-    /// Where `from` keeps the parameter at `path` (field names joined by dots).
+    /// Returns name and layout in the framework `from` of the parameter at `path` (field names joined by dots).
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping;
 
-    /// What `from` saves with the layer that is no parameter here: numbers that are options here, tensors that nothing
-    /// reads.
+    /// Returns the tensors that `from` saves with the layer and that are not parameters here: numbers that are options of
+    /// the layer, and tensors that are not read.
     fn buffers(&self, _from: Framework) -> Vec<Buffer> {
         vec![]
     }
 }
 
-/// Where a model keeps the parameter at `path` of its list of layers `layers`, which PyG calls `convs`; `path` itself
-/// for another parameter.
+/// Maps the parameter at `path` of a model with a list of layers `layers`, which PyG calls `convs`.
 pub(crate) fn in_layers<M: Pretrained>(layers: &[M], from: Framework, path: &str) -> ParamMapping {
     match indexed(path) {
         Some(("layers", i, rest)) if i < layers.len() => {
@@ -61,14 +64,14 @@ pub(crate) fn in_layers<M: Pretrained>(layers: &[M], from: Framework, path: &str
     }
 }
 
-/// A path `list.index.rest`.
+/// Splits a path `list.index.rest`.
 pub(crate) fn indexed(path: &str) -> Option<(&str, usize, &str)> {
     let (list, rest) = path.split_once('.')?;
     let (i, rest) = rest.split_once('.')?;
     Some((list, i.parse().ok()?, rest))
 }
 
-/// Buffers of a model's layers.
+/// Returns the buffers of the layers of a model.
 pub(crate) fn buffers_of_layers<M: Pretrained>(layers: &[M], from: Framework) -> Vec<Buffer> {
     let of = |(i, layer): (usize, &M)| {
         layer.buffers(from).into_iter().map(move |b| b.under(&layer_prefix(from, i)))
@@ -76,7 +79,7 @@ pub(crate) fn buffers_of_layers<M: Pretrained>(layers: &[M], from: Framework) ->
     layers.iter().enumerate().flat_map(of).collect()
 }
 
-/// The name of a type in PyG's `ModuleDict` and `ParameterDict`, whose keys hold no dots.
+/// Converts the name of a type to a key of PyG's `ModuleDict` and `ParameterDict`, which must not contain dots.
 pub(crate) fn pyg_key(name: &str) -> String {
     name.replace('.', "#")
 }

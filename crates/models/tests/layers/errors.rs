@@ -121,7 +121,7 @@ fn refusals_of_layers() {
     let edges = || g.edge_type("_E").unwrap();
     assert_eq!(
         panic_text(|| gated.forward(edges(), x())),
-        "res_gated_graph_conv: expected edge features of size 2 (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, 2]`"
+        "res_gated_graph_conv: edge features of size 2 (`d_edge`) are required; set them with `Edges::with_features`, `[num_edges, 2]`"
     );
     let wide = || Tensor::<2>::ones([8, 5], d);
     assert_eq!(
@@ -131,7 +131,7 @@ fn refusals_of_layers() {
     let bare = ResGatedGraphConvConfig::new(3, 2).init(d);
     assert!(
         panic_text(|| bare.forward(edges().with_features(wide()), x()))
-            .contains("describe the layer with `d_edge` 5")
+            .contains("set `d_edge` of the layer to 5")
     );
     assert!(text(GatedGraphConvConfig::new(0, 1).try_init(d).unwrap_err()).contains("`hidden`"));
     assert!(
@@ -157,12 +157,12 @@ fn edge_features_that_are_missing_or_not_expected() {
     let none = panic_text(|| gat(Some(3)).forward(&g, x()));
     assert_eq!(
         none,
-        "gat_conv: expected edge features of size 3 (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, 3]`"
+        "gat_conv: edge features of size 3 (`d_edge`) are required; set them with `Edges::with_features`, `[num_edges, 3]`"
     );
     let some = panic_text(|| gat(None).forward(edges(8), x()));
     assert_eq!(
         some,
-        "gat_conv: expected no edge features, got some of size 3; describe the layer with `d_edge` 3"
+        "gat_conv: expected no edge features, got some of size 3; set `d_edge` of the layer to 3"
     );
     let one = panic_text(|| gat(Some(3)).forward(edges(1), x()));
     assert_eq!(
@@ -177,7 +177,7 @@ fn edge_features_that_are_missing_or_not_expected() {
     let none = panic_text(|| gatv2(Some(3)).forward(&g, x()));
     assert_eq!(
         none,
-        "gatv2_conv: expected edge features of size 3 (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, 3]`"
+        "gatv2_conv: edge features of size 3 (`d_edge`) are required; set them with `Edges::with_features`, `[num_edges, 3]`"
     );
     // What a layer does not read is refused, not ignored.
     let weighted = || g.edge_type("_E").unwrap().with_weight(Tensor::<1>::ones([8], d));
@@ -397,7 +397,7 @@ fn edge_types_that_are_not_there() {
     let pair = panic_text(|| conv.forward(g.edge_type("t").unwrap(), x()));
     assert_eq!(
         pair,
-        "gcn_conv: edge type `b:t:a` joins two node types; give the features of both, `(src, dst)`"
+        "gcn_conv: edge type `b:t:a` joins two node types; pass the features of both, `(src, dst)`"
     );
     // Node types are names too.
     let conv = RelGraphConvConfig::from_graph(&g, 4, 2).init(d);

@@ -186,7 +186,7 @@ impl Pretrained for LinkScorer {
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         match (path, self.score) {
             ("relations", LinkScore::ComplEx) => {
-                ParamMapping::same("rel_emb.weight").beside("rel_emb_im.weight")
+                ParamMapping::same("rel_emb.weight").second_half("rel_emb_im.weight")
             }
             ("relations", _) => ParamMapping::same("rel_emb.weight"),
             _ => ParamMapping::same(path),

@@ -409,7 +409,7 @@ fn a_part_of_a_state_dict_is_loaded_without_the_rest() {
     });
     let state = StateDict::from_safetensors(&safetensors::serialize(views, None).unwrap()).unwrap();
     let refused = state.load(scorer.init(d), Framework::Pyg).unwrap_err().to_string();
-    assert!(refused.contains("no parameter of the layer takes [\"node_emb.weight\"]"), "{refused}");
+    assert!(refused.contains("no parameter of the layer reads [\"node_emb.weight\"]"), "{refused}");
     let loaded = state.without("node_emb").load(scorer.init(d), Framework::Pyg).unwrap();
     assert_eq!(loaded.relations.val().into_data(), both[1].1.clone());
     assert_eq!(state.at("node_emb.").tensors().map(|(n, _)| n).collect::<Vec<_>>(), ["weight"]);
@@ -421,7 +421,7 @@ fn state_dicts_that_do_not_fit_are_refused() {
     let state = StateDict::of(&GcnConvConfig::new(3, 2).init(d), Framework::Dgl);
     let refuse =
         |config: GcnConvConfig, from| state.load(config.init(d), from).unwrap_err().to_string();
-    let shape = "state dict: parameter `weight`: expected tensor `weight` of shape [3, 4], found [3, 2]; give the layer the sizes";
+    let shape = "state dict: parameter `weight`: expected tensor `weight` of shape [3, 4], found [3, 2]; initialize the layer with the sizes";
     assert!(refuse(GcnConvConfig::new(3, 4), Framework::Dgl).starts_with(shape));
     assert!(
         refuse(GcnConvConfig::new(3, 2), Framework::Pyg)
@@ -429,7 +429,7 @@ fn state_dicts_that_do_not_fit_are_refused() {
     );
     assert!(
         refuse(GcnConvConfig::new(3, 2).with_bias(false), Framework::Dgl)
-            .contains("no parameter of the layer takes [\"bias\"]")
+            .contains("no parameter of the layer reads [\"bias\"]")
     );
     assert!(
         StateDict::from_safetensors(b"no such file")
