@@ -26,7 +26,7 @@ pub mod plot;
 mod pretrained;
 mod training;
 
-pub use burn_gnn_ops::{ConvInput, DropoutKey, Reduce, next_stream, seeded};
+pub use burn_gnn_ops::{ConvInput, DropoutKey, Endpoints, Reduce, next_stream, seeded};
 pub use encoders::encoder_input::EncoderInput;
 pub use encoders::feature_encoder::{FeatureEncoder, FeatureEncoderConfig};
 pub use encoders::node_embedding::NodeEmbedding;
@@ -37,7 +37,7 @@ pub use layers::attention::gat_conv::{GatConv, GatConvConfig};
 pub use layers::attention::gatv2_conv::{Gatv2Conv, Gatv2ConvConfig};
 pub use layers::attention::res_gated_graph_conv::{ResGatedGraphConv, ResGatedGraphConvConfig};
 pub use layers::attention::transformer_conv::{TransformerConv, TransformerConvConfig};
-pub use layers::conv::{Conv, Endpoints};
+pub use layers::conv::Conv;
 pub use layers::convolution::edge_conv::{EdgeConv, EdgeConvConfig};
 pub use layers::convolution::gcn_conv::{DegreeNorm, GcnConv, GcnConvConfig};
 pub use layers::convolution::gin_conv::{GinConv, GinConvConfig};

@@ -4,32 +4,12 @@ use burn::module::{Module, ModuleDisplay};
 use burn::nn::Linear;
 use burn::tensor::{Bool, Tensor, TensorData};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{BinaryOp, ConvInput, Edges, Reduce, Side, gspmm, gspmm_copy};
+use burn_gnn_graph::internal::OrPanic;
+use burn_gnn_ops::{
+    BinaryOp, ConvInput, Edges, Endpoints, MessagePassing, Reduce, Side, gspmm, gspmm_copy,
+};
 
 use crate::layers::dense::mlp::apply;
-
-/// Features of both endpoints of a relation, where the relation indexes them.
-#[derive(Clone, Debug)]
-pub struct Endpoints {
-    /// One row per source node, as [`Conv::project`] leaves them.
-    pub src: Tensor<2>,
-    /// One row per destination node, as they were given.
-    pub dst: Tensor<2>,
-    /// Whether both endpoints were given the same features: then destinations are the first of the sources.
-    pub shared: bool,
-}
-
-impl Endpoints {
-    /// What `project` makes of the features of destinations: the first of the projected sources where both endpoints
-    /// share features, which saves the product.
-    pub(crate) fn projected_dst(
-        &self,
-        src: &Tensor<2>,
-        project: impl FnOnce(Tensor<2>) -> Tensor<2>,
-    ) -> Tensor<2> {
-        if self.shared { first_rows(src, self.dst.dims()[0]) } else { project(self.dst.clone()) }
-    }
-}
 
 /// Whether a weight reduces the feature size. Features are then multiplied before the halo exchange and the sum, which
 /// move and add fewer numbers.
@@ -48,31 +28,29 @@ pub(crate) fn project_after_exchange(layer: &Linear, x: Tensor<2>) -> Tensor<2> 
     if multiplies_first(&layer.weight.val()) { x } else { apply(layer, x) }
 }
 
-/// Returns the first rows of a tensor.
-pub(crate) fn first_rows(x: &Tensor<2>, rows: usize) -> Tensor<2> {
-    if x.dims()[0] == rows { x.clone() } else { x.clone().slice_dim(0, 0..rows) }
-}
-
-/// A layer on one relation: `conv.forward(&edges, x)`, on a graph, a block and a partition alike.
+/// A layer on one edge type: `conv.forward(&edges, x)` on a graph, a block or a partition.
 ///
 /// The book: [layers](https://github.com/burn-gnn/burn-gnn/blob/main/docs/layers.md).
 ///
-/// `edges` are the [`Edges`] of one type, `g.edge_type("writes")?`, or a view of one edge type, `&g`. Edge weights,
-/// edge features and the activation and dropout that follow are options of the edges; degrees, ids and keys of dropout
-/// come from their view. `x` is one tensor, or a pair `(source, destination)` where the relation joins two node types.
-/// Dropout is in effect on autodiff devices, in modules that are not frozen ([`DropoutKey`](burn_gnn_ops::DropoutKey)).
+/// `edges` are the [`Edges`] of one type, `g.edge_type("writes")?`, or a view of a single edge type, `&g`. Edge weights,
+/// edge features, and an activation and dropout of the result are options of the edges. `x` is one tensor, or a pair
+/// `(source, destination)` if the edge type joins two node types. Dropout is active on autodiff devices, in modules that
+/// are not frozen ([`DropoutKey`](burn_gnn_ops::DropoutKey)).
 ///
-/// A custom layer implements [`aggregate`](Self::aggregate), and [`project`](Self::project) where it transforms sources
-/// before messages are made. [`HeteroGraphConv`](crate::HeteroGraphConv) is made of such layers, with one exchange of
-/// features for all of them.
+/// A custom layer implements [`MessagePassing`], not this trait: every Burn module with an `impl MessagePassing`
+/// implements `Conv` and [`Pretrained`](crate::Pretrained). It then supports all options of the edges, runs inside
+/// [`HeteroGraphConv`](crate::HeteroGraphConv), and loads weights.
+///
+/// Implement `Conv` directly for a layer whose computation is not message passing, or that calls operators of
+/// [`burn_gnn_ops`] itself to fuse steps, as the layers of this crate do.
 ///
 /// ```
 /// use burn::module::Module;
 /// use burn::nn::{Linear, LinearConfig};
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{Conv, Endpoints};
-/// use burn_gnn_ops::{Activation, Edges, GraphView, copy_u_mean};
+/// use burn_gnn_models::Conv;
+/// use burn_gnn_ops::{Activation, GraphView, MessagePassing, Reduce};
 ///
 /// /// `y[v] = W (x[v] + mean of x[u] over (u, v))`
 /// #[derive(Module, Debug)]
@@ -80,18 +58,23 @@ pub(crate) fn first_rows(x: &Tensor<2>, rows: usize) -> Tensor<2> {
 ///     linear: Linear,
 /// }
 ///
-/// impl Conv for MeanConv {
-///     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
-///         self.linear.forward(x.dst + copy_u_mean(edges.relation(), x.src))
+/// impl MessagePassing for MeanConv {
+///     fn aggr(&self) -> Reduce {
+///         Reduce::Mean
+///     }
+///     fn update(&self, aggregated: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
+///         self.linear.forward(x + aggregated)
 ///     }
 /// }
 ///
-/// let (g, device) = (Graph::homogeneous(3, vec![0, 1], vec![1, 2])?, Device::flex());
-/// let conv = MeanConv { linear: LinearConfig::new(4, 2).init(&device) };
-/// let y = conv.forward(&g, Tensor::ones([3, 4], &device));
-/// let relu = conv.forward(g.edge_type("_E")?.then(Activation::Relu), Tensor::ones([3, 4], &device));
-/// assert_eq!((y.dims(), relu.dims()), ([3, 2], [3, 2]));
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// fn main() -> Result<(), burn_gnn_graph::GraphError> {
+///     let (g, device) = (Graph::homogeneous(3, vec![0, 1], vec![1, 2])?, Device::flex());
+///     let conv = MeanConv { linear: LinearConfig::new(4, 2).init(&device) };
+///     let y = conv.forward(&g, Tensor::ones([3, 4], &device));
+///     let relu = conv.forward(g.edge_type("_E")?.then(Activation::Relu), Tensor::ones([3, 4], &device));
+///     assert_eq!((y.dims(), relu.dims()), ([3, 2], [3, 2]));
+///     Ok(())
+/// }
 /// ```
 pub trait Conv: Module + ModuleDisplay {
     /// Name of the layer in error messages and in exchanges between ranks.
@@ -136,6 +119,26 @@ pub trait Conv: Module + ModuleDisplay {
         let x = endpoints(self, &edges, x.into());
         let y = self.aggregate(&edges, x);
         if Self::FUSES_EPILOGUE { y } else { edges.finish(y, None) }
+    }
+}
+
+/// Every module with an `impl MessagePassing` is a layer.
+impl<L: MessagePassing + Module + ModuleDisplay> Conv for L {
+    const NAME: &'static str = <L as MessagePassing>::NAME;
+    const READS_WEIGHT: bool = true;
+    const READS_FEATURES: bool = <L as MessagePassing>::READS_FEATURES;
+
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        MessagePassing::input_sizes(self)
+    }
+
+    fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
+        MessagePassing::project(self, x)
+    }
+
+    #[track_caller]
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+        self.try_pass(edges, x).or_panic()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Names and layouts of the parameters of a layer in DGL and PyTorch Geometric.
 
 use burn::module::{Module, ModuleDisplay};
+use burn_gnn_ops::MessagePassing;
 
 use crate::pretrained::buffers::Buffer;
 use crate::pretrained::param_mapping::ParamMapping;
@@ -51,6 +52,13 @@ pub trait Pretrained: Module + ModuleDisplay {
     /// the layer, and tensors that are not read.
     fn buffers(&self, _from: Framework) -> Vec<Buffer> {
         vec![]
+    }
+}
+
+/// Parameters of a custom layer have the same names in a state dict, unless the caller renames them.
+impl<L: MessagePassing + Module + ModuleDisplay> Pretrained for L {
+    fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
+        ParamMapping::same(path)
     }
 }
 

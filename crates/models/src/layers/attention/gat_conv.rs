@@ -5,17 +5,15 @@ use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{
-    ConvInput, DropoutKey, Edges, GatOptions, gat_attention, gat_attention_weights, matmul_rows,
-    u_add_v,
+    ConvInput, DropoutKey, Edges, Endpoints, GatOptions, gat_attention, gat_attention_weights,
+    matmul_rows, u_add_v,
 };
 
 use crate::error::ModelError;
 use crate::layers::attention::heads::{
     AttentionConv, HeadOutput, HeadScores, attend, split, weighted_sum,
 };
-use crate::layers::conv::{
-    Conv, Endpoints, edge_rows, project_after_exchange, project_before_exchange,
-};
+use crate::layers::conv::{Conv, edge_rows, project_after_exchange, project_before_exchange};
 use crate::layers::dense::mlp::apply;
 use crate::params::init;
 use crate::params::init::{Init, panicking_init};

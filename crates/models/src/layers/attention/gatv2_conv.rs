@@ -4,13 +4,11 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{ConvInput, DropoutKey, Edges, matmul_rows, u_add_v};
+use burn_gnn_ops::{ConvInput, DropoutKey, Edges, Endpoints, matmul_rows, u_add_v};
 
 use crate::error::ModelError;
 use crate::layers::attention::heads::{AttentionConv, HeadOutput, attend, split};
-use crate::layers::conv::{
-    Conv, Endpoints, edge_rows, project_after_exchange, project_before_exchange,
-};
+use crate::layers::conv::{Conv, edge_rows, project_after_exchange, project_before_exchange};
 use crate::layers::dense::mlp::apply;
 use crate::params::init;
 use crate::params::init::{Init, panicking_init};

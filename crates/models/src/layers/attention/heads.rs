@@ -5,11 +5,11 @@ use burn::nn::Linear;
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::{
-    ConvInput, EdgeDropout, Edges, NormBy, attention, dropout, edge_softmax, matmul_rows,
-    u_mul_e_sum,
+    ConvInput, EdgeDropout, Edges, Endpoints, NormBy, attention, dropout, edge_softmax,
+    matmul_rows, u_mul_e_sum,
 };
 
-use crate::layers::conv::{Conv, Endpoints, endpoints, residual};
+use crate::layers::conv::{Conv, endpoints, residual};
 use crate::layers::dense::mlp::add_bias;
 
 /// A layer that can return its attention weights.

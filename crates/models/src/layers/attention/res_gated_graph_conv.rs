@@ -4,10 +4,12 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Edges, copy_e_sum, matmul_rows, matmul_rows_onto, u_add_v, u_mul_e_sum};
+use burn_gnn_ops::{
+    Edges, Endpoints, copy_e_sum, matmul_rows, matmul_rows_onto, u_add_v, u_mul_e_sum,
+};
 
 use crate::error::ModelError;
-use crate::layers::conv::{Conv, Endpoints, edge_features, residual};
+use crate::layers::conv::{Conv, edge_features, residual};
 use crate::layers::dense::mlp::{add_bias, apply, sigmoid};
 use crate::params::init;
 use crate::params::init::{Init, panicking_init};

@@ -5,13 +5,13 @@ use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{
-    DropoutKey, Edges, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto,
-    u_dot_v, u_mul_e_sum,
+    DropoutKey, Edges, Endpoints, attention, copy_e_sum, div_by, e_dot_v, matmul_rows,
+    matmul_rows_onto, u_dot_v, u_mul_e_sum,
 };
 
 use crate::error::ModelError;
 use crate::layers::attention::heads::{attention_weights, mean_heads, split};
-use crate::layers::conv::{Conv, Endpoints, edge_rows};
+use crate::layers::conv::{Conv, edge_rows};
 use crate::layers::dense::mlp::{apply, sigmoid};
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::buffers::Buffer;

@@ -4,10 +4,10 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Edges, Reduce, Side, gspmm_copy, matmul_rows, u_add_v};
+use burn_gnn_ops::{Edges, Endpoints, Reduce, Side, gspmm_copy, matmul_rows, u_add_v};
 
 use crate::error::ModelError;
-use crate::layers::conv::{Conv, Endpoints, multiplies_first, where_reached};
+use crate::layers::conv::{Conv, multiplies_first, where_reached};
 use crate::layers::dense::mlp::{Mlp, apply};
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::param_mapping::ParamMapping;

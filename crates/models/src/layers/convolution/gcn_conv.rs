@@ -4,9 +4,11 @@ use burn::config::Config;
 use burn::module::{Module, Param, ParamId};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_ops::{AggregateOptions, DegreesOf, Edges, matmul_rows, weighted_aggregate};
+use burn_gnn_ops::{
+    AggregateOptions, DegreesOf, Edges, Endpoints, matmul_rows, weighted_aggregate,
+};
 
-use crate::layers::conv::{Conv, Endpoints, multiplies_first};
+use crate::layers::conv::{Conv, multiplies_first};
 use crate::params::init;
 use crate::params::init::Init;
 use crate::pretrained::param_mapping::ParamMapping;

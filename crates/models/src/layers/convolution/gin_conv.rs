@@ -4,10 +4,10 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Edges, Reduce};
+use burn_gnn_ops::{Edges, Endpoints, Reduce};
 
 use crate::error::ModelError;
-use crate::layers::conv::{Conv, Endpoints, reduce_sources};
+use crate::layers::conv::{Conv, reduce_sources};
 use crate::layers::convolution::gin_update::{self, GinUpdate};
 use crate::layers::dense::mlp::Mlp;
 use crate::params::init::{Init, panicking_init};

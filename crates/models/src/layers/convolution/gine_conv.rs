@@ -4,10 +4,10 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Edges, copy_e_sum, u_add_e};
+use burn_gnn_ops::{Edges, Endpoints, copy_e_sum, u_add_e};
 
 use crate::error::ModelError;
-use crate::layers::conv::{Conv, Endpoints};
+use crate::layers::conv::Conv;
 use crate::layers::convolution::gin_update::{self, GinUpdate};
 use crate::layers::dense::mlp::{Mlp, apply_some};
 use crate::params::init::{Init, panicking_init};

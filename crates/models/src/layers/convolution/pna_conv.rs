@@ -7,10 +7,12 @@ use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData, activation};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{Edges, Reduce, Side, div_by, gspmm_copy, matmul_rows, u_add_e, u_add_v};
+use burn_gnn_ops::{
+    Edges, Endpoints, Reduce, Side, div_by, gspmm_copy, matmul_rows, u_add_e, u_add_v,
+};
 
 use crate::error::ModelError;
-use crate::layers::conv::{Conv, Endpoints, edge_rows, residual, where_reached};
+use crate::layers::conv::{Conv, edge_rows, residual, where_reached};
 use crate::layers::dense::mlp::{add_bias, apply, apply_some, normalised, root};
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::buffers::Buffer;

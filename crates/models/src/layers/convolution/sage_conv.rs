@@ -4,9 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_ops::{Activation, Edges, Reduce, matmul_rows, matmul_rows_onto};
+use burn_gnn_ops::{Activation, Edges, Endpoints, Reduce, matmul_rows, matmul_rows_onto};
 
-use crate::layers::conv::{Conv, Endpoints, multiplies_first, reduce_sources};
+use crate::layers::conv::{Conv, multiplies_first, reduce_sources};
 use crate::layers::dense::lstm::{LstmCell, over_neighbours};
 use crate::layers::dense::mlp::{add_bias, apply_then};
 use crate::params::init;

@@ -4,9 +4,9 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeType, Schema};
-use burn_gnn_ops::{EdgeTypes, Reduce, div_by};
+use burn_gnn_ops::{EdgeTypes, Endpoints, Reduce, div_by};
 
-use crate::layers::conv::{Conv, Endpoints, check_options, check_sizes};
+use crate::layers::conv::{Conv, check_options, check_sizes};
 use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, LayerTypes, exchange};
 use crate::layers::type_map::{NodeTensors, TypeMap, of_read_types};
 use crate::pretrained::buffers::Buffer;

@@ -3,10 +3,12 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{ConvInput, DropoutKey, EdgeDropout, Edges, dropout, weighted_aggregate};
+use burn_gnn_ops::{
+    ConvInput, DropoutKey, EdgeDropout, Edges, Endpoints, dropout, weighted_aggregate,
+};
 
 use crate::error::ModelError;
-use crate::layers::conv::{Conv, Endpoints, check_computed, check_options, hop_input};
+use crate::layers::conv::{Conv, check_computed, check_options, hop_input};
 use crate::layers::convolution::gcn_conv::DegreeNorm;
 use crate::layers::propagation::edge_weight_norm::{Hop, hops_of, only_hop};
 use crate::params::init::panicking_init;

@@ -4,9 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{ConvInput, Edges, matmul_rows, weighted_aggregate};
+use burn_gnn_ops::{ConvInput, Edges, Endpoints, matmul_rows, weighted_aggregate};
 
-use crate::layers::conv::{Conv, Endpoints, check_computed, check_options, check_size, hop_input};
+use crate::layers::conv::{Conv, check_computed, check_options, check_size, hop_input};
 use crate::layers::convolution::gcn_conv::DegreeNorm;
 use crate::layers::dense::mlp::add_bias;
 use crate::layers::propagation::edge_weight_norm::{Hop, hops_of, only_hop};
