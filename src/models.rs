@@ -1,10 +1,10 @@
 //! Layers, models, training, losses and metrics, weights.
 //!
-//! Every layer and model is a `…Config` with an `init` and a Burn module, as in Burn: `GcnConvConfig::new(16,
-//! 8).init(&device)` makes a [`GcnConv`]. A model made in a [`seeded`] scope is a function of the seed. Dropout is in
-//! effect on autodiff devices only, in modules that are not frozen; whole models have it by default (0.5, [`Gat`] 0.6, [`Hgt`] 0.2, [`Rgcn`] none). The
-//! [chapter on layers](https://github.com/burn-gnn/burn-gnn/blob/main/docs/layers.md) has the formula of each layer and
-//! its name in PyG and DGL.
+//! Every layer and model is a Burn module with a `…Config`: `GcnConvConfig::new(16, 8).init(&device)` initializes a
+//! [`GcnConv`]. The parameters of a model initialized in a [`seeded`] scope are a function of the seed. Dropout is active on
+//! autodiff devices only, in modules that are not frozen; whole models have it by default (0.5, [`Gat`] 0.6, [`Hgt`] 0.2,
+//! [`Rgcn`] none). The [chapter on layers](https://github.com/burn-gnn/burn-gnn/blob/main/docs/layers.md) has the formula of
+//! each layer and its name in PyG and DGL.
 //!
 //! | whole models | config | input |
 //! | --- | --- | --- |
@@ -18,22 +18,23 @@
 //! | [`Gatv2Conv`], [`TransformerConv`], [`GineConv`], [`PnaConv`] ([`PnaAggregator`], [`PnaScaler`]), [`ResGatedGraphConv`] | edge features |
 //! | [`EdgeConv`] | neither |
 //!
-//! They implement the trait [`Conv`].
+//! They implement the trait [`Conv`], as does every module with an `impl`
+//! [`MessagePassing`](crate::ops::MessagePassing).
 //!
 //! | layers on several types | what |
 //! | --- | --- |
 //! | [`RelGraphConv`] ([`RelWeights`], [`RelNorm`]) | a weight matrix per relation |
-//! | [`HeteroGraphConv`] | any [`Conv`] per edge type |
+//! | [`HeteroGraphConv`] | any [`Conv`] per edge type, custom layers too |
 //! | [`HgtConv`], [`HanConv`] | attention over relations |
 //! | [`GatedGraphConv`] | GRU updates, a matrix per relation |
 //! | [`TypedLinear`], [`OneHotConv`] | a matrix per type; an R-GCN on nodes without features |
 //!
-//! They take and return [`NodeTensors`] (a [`TypeMap`]) and implement the trait [`HeteroLayer`], [`TypedLinear`] and
-//! [`GatedGraphConv`] excepted.
+//! Their input and output are [`NodeTensors`] (a [`TypeMap`]). All but [`TypedLinear`] implement the trait
+//! [`HeteroLayer`].
 //!
 //! | around layers | what |
 //! | --- | --- |
-//! | [`NodeEmbedding`], [`FeatureEncoder`] ([`EncoderInput`]) | inputs: learned rows per node; columns of tables |
+//! | [`NodeEmbedding`], [`FeatureEncoder`] ([`EncoderInput`]) | inputs: learned embeddings of nodes; attributes of tables |
 //! | [`EdgeWeightNorm`], [`DropoutKey`] | normalised edge weights; dropout in custom layers |
 //! | [`JumpingKnowledge`] ([`Jumping`]), [`AttentionReadout`], [`Mlp`], [`LstmCell`] | outputs of all layers; one row per graph; perceptrons |
 //! | [`LinkScorer`] ([`LinkScore`]) | scores of triples: DistMult, ComplEx, TransE |

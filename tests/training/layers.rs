@@ -1,6 +1,8 @@
 //! One layer on a whole graph and on its partitions: rows and input gradients agree, every norm, edge weights.
 
 use burn::module::Module;
+use burn::nn::{Linear, LinearConfig};
+use burn::tensor::activation::sigmoid;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::dist::{
     DistError, DistGraph, DistSampler, LocalPartition, PartitionConfig, PartitionMethod,
@@ -8,7 +10,7 @@ use burn_gnn::dist::{
 };
 use burn_gnn::graph::{EdgeType, Graph, Schema};
 use burn_gnn::models::*;
-use burn_gnn::ops::{Edges, GraphView, Stream};
+use burn_gnn::ops::{Activation, EdgeTensor, Edges, GraphView, MessagePassing, Stream};
 use burn_gnn::sampling::{Block, NeighborSampler, SampleKey};
 
 use crate::gpu;
@@ -168,8 +170,53 @@ fn cast<M: Module>(layer: M, device: &Device) -> M {
     to_dtype(layer, real(device))
 }
 
+/// A custom layer: `y[v] = x[v] W₁ + mean of w_e · (x[u] + f[e]) · σ(x[u] · x[v]) W₂`, the sum over `e = (u, v)`.
+#[derive(Module, Debug)]
+struct Gated {
+    own: Linear,
+    neighbor: Linear,
+}
+
+impl Gated {
+    fn new(device: &Device) -> Self {
+        let linear = || LinearConfig::new(3, 2).init(device);
+        Self { own: linear(), neighbor: linear() }
+    }
+}
+
+impl MessagePassing for Gated {
+    fn aggr(&self) -> Reduce {
+        Reduce::Mean
+    }
+    fn message(&self, x_j: EdgeTensor, x_i: EdgeTensor, f: Option<EdgeTensor>) -> EdgeTensor {
+        let gate = x_j.clone().dot(x_i).map(sigmoid);
+        match f {
+            Some(f) => (x_j + f) * gate,
+            None => x_j * gate,
+        }
+    }
+    fn update(&self, aggregated: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
+        self.own.forward(x) + self.neighbor.forward(aggregated)
+    }
+}
+
 /// Each runs in a seeded scope, so every rank makes the same layer; masks follow original ids.
-const LAYERS: [(&str, Run); 16] = [
+const LAYERS: [(&str, Run); 18] = [
+    ("custom", |g, [a, _], d| {
+        let (layer, ids) = (cast(Gated::new(d), d), edges(g, T));
+        let key = DropoutKey::new(d);
+        let edges = of(g, T)
+            .with_weight((rows("w", &ids, 1, d) + 1.0).reshape([ids.len()]))
+            .with_features(rows("f", &ids, 3, d))
+            .then(Activation::Relu)
+            .then_dropout(&key, 0.4);
+        vec![(0, layer.forward(edges, a))]
+    }),
+    ("hetero custom", |g, [a, b], d| {
+        let layer =
+            cast(HeteroGraphConvConfig::new().init(g.schema(), |_: &EdgeType| Gated::new(d)), d);
+        layer.forward(g, [("a", a), ("b", b)]).into_values().into_iter().enumerate().collect()
+    }),
     ("sage mean", |g, [a, b], d| {
         vec![(1, cast(SageConvConfig::new(3, 2).init(d), d).forward(of(g, R), (a, b)))]
     }),
@@ -489,7 +536,8 @@ fn han_conv_by_local_scores_is_the_formula_over_the_nodes_of_a_batch() {
 fn layers_on_blocks_of_ranks_are_those_on_blocks_of_one_machine() {
     let g = three();
     let key = SampleKey::new(4).at(1, 2);
-    let names = ["sage mean", "graph by in-degrees", "gat with edges", "hgt"];
+    let names =
+        ["custom", "hetero custom", "sage mean", "graph by in-degrees", "gat with edges", "hgt"];
     let layers: Vec<(&str, Run)> =
         LAYERS.into_iter().filter(|(name, _)| names.contains(name)).collect();
     for device in [Device::flex(), Device::ndarray()] {

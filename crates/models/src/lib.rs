@@ -2,15 +2,17 @@
 //!
 //! The chapter on layers of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/layers.md>.
 //!
-//! Layers on one relation implement [`Conv`]: `conv.forward(&edges, x)`, with the edges of one type of any
-//! [`GraphView`](burn_gnn_ops::GraphView), so one layer runs on a whole graph, a block and a partition. Each comes as
-//! `Config` + `Module`, as in Burn, and dropout follows device and training flag, as in Burn. A model made in a
-//! [`seeded`] scope is a function of the seed, on every rank and thread.
+//! Layers on one edge type implement [`Conv`]: `conv.forward(&edges, x)`, with the edges of one type of any
+//! [`GraphView`](burn_gnn_ops::GraphView), so that one layer runs on a graph, a block and a partition. Layers on several
+//! edge types implement [`HeteroLayer`]. A custom layer is a module with an `impl`
+//! [`MessagePassing`](burn_gnn_ops::MessagePassing).
 //!
-//! Tables of all layers, models and functions by purpose are in the documentation of `burn_gnn::models`, which exports
-//! this crate.
+//! As in Burn, every layer has a `Config` and is a `Module`, and dropout is active on autodiff devices in modules that
+//! train. The parameters of a model initialized in a [`seeded`] scope are a function of the seed, on every rank and thread.
 //!
-//! Weights of DGL and PyTorch Geometric come in through a [`StateDict`].
+//! [`StateDict`] loads weights of DGL and PyTorch Geometric.
+//!
+//! The documentation of `burn_gnn::models`, which exports this crate, has tables of all layers, models and functions.
 
 #![forbid(unsafe_code)]
 

@@ -11,20 +11,20 @@ use burn_gnn_graph::{Frame, GraphError, Relation};
 
 use crate::error::ModelError;
 
-/// What an encoder takes: the attributes of some nodes, in the order of its parts.
+/// Input of a [`FeatureEncoder`](crate::FeatureEncoder): the attributes of some nodes, in the order of its parts.
 #[derive(Clone, Debug)]
 pub struct EncoderInput {
     pub(crate) rows: usize,
     pub(crate) parts: Vec<PartInput>,
 }
 
-/// The values of one run of numbers, or of one embedded attribute.
+/// The values of consecutive number attributes, or of one attribute with an embedding.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // one per attribute
 pub(crate) enum PartInput {
     /// `[rows, numbers]`, on the plain device.
     Numbers(Tensor<2>),
-    /// From rows of the table to nodes: one edge per value.
+    /// A relation from rows of the embedding table to nodes, with one edge per value.
     Lookup(Relation),
 }
 
@@ -35,13 +35,13 @@ impl EncoderInput {
     }
 }
 
-/// Attributes of one type of nodes on the host, read when they are asked for.
+/// Attributes of a node type, copied to the host on first use.
 pub(crate) struct HostColumns<'a> {
     frame: &'a Frame,
     /// `None` for all nodes.
     ids: Option<&'a [u32]>,
     ints: HashMap<&'static str, Vec<i64>>,
-    /// Columns of floats, whole numbers, texts and doubles of the decoder.
+    /// Number of float, integer, text and double attributes of the decoder.
     widths: [usize; 4],
     /// Names of the lists.
     lists: Vec<String>,
@@ -68,10 +68,10 @@ impl<'a> HostColumns<'a> {
         self.ids.map_or(self.frame.len(), <[u32]>::len)
     }
 
-    /// Column `at` of a matrix of whole numbers.
+    /// Returns column `at` of a matrix of integers.
     fn ints(&mut self, name: &'static str, at: usize) -> Result<Vec<i64>, ModelError> {
         if !self.ints.contains_key(name) {
-            // Asked for as integers of rank 2, so that other columns are an error.
+            // Returns an error unless the column has integers of rank 2.
             self.frame.get_int::<2>(name)?;
             let values = self.column(name)?;
             self.ints.insert(name, values);
@@ -80,7 +80,7 @@ impl<'a> HostColumns<'a> {
         Ok(self.ints[name].iter().skip(at).step_by(width).copied().collect())
     }
 
-    /// Columns that the decoder has under a name.
+    /// Returns the number of attributes of the decoder in a column.
     fn width(&self, name: &str) -> usize {
         let [floats, ints, texts, doubles] = self.widths;
         match name {
@@ -91,8 +91,8 @@ impl<'a> HostColumns<'a> {
         }
     }
 
-    /// All values of a column, row by row. Refuses a frame with another number of attributes of a kind, which is that
-    /// of another table.
+    /// Returns all values of a column in row-major order. A frame with another number of attributes belongs to another
+    /// table, and is an error.
     fn column<E: Element>(&self, name: &str) -> Result<Vec<E>, ModelError> {
         let (column, label) = (self.frame.column(name)?, self.frame.label());
         let column = self.ids.map_or_else(|| column.clone(), |ids| column.select(ids));
@@ -107,12 +107,12 @@ impl<'a> HostColumns<'a> {
             return Ok(values);
         }
         Err(ModelError::encoder(format!(
-            "column `{name}` of {label}: expected {expected} attributes, as the decoder has, found {width}; give the \
-             frame of the table that it has read"
+            "column `{name}` of {label}: expected {expected} attributes (those of the decoder), found {width}; pass the \
+             frame of the table that the decoder describes"
         )))
     }
 
-    /// Values of an embedded attribute, and the node of each.
+    /// Returns the values of an attribute with an embedding, and the node of each value.
     pub(crate) fn values(&mut self, slot: Slot) -> Result<(Vec<i64>, Vec<u32>), ModelError> {
         let one_each = |values: Vec<i64>| {
             let nodes = (0..values.len() as u32).collect();
@@ -137,7 +137,7 @@ impl<'a> HostColumns<'a> {
         }
     }
 
-    /// Columns of numbers that lie side by side, `count` from slot `first` on, row after row.
+    /// Returns `count` consecutive number attributes from slot `first` on, in row-major order.
     pub(crate) fn numbers(&self, first: Slot, count: usize) -> Result<Vec<f64>, ModelError> {
         let name = numbers_of(first);
         let (Slot::Float(at) | Slot::Double(at) | Slot::Int(at) | Slot::Text(at) | Slot::List(at)) =
@@ -148,7 +148,7 @@ impl<'a> HostColumns<'a> {
     }
 }
 
-/// Column of a frame that holds numbers of a kind.
+/// Returns the column of a frame that contains numbers of the kind of `slot`.
 pub(crate) fn numbers_of(slot: Slot) -> &'static str {
     match slot {
         Slot::Float(_) => FLOAT_ATTRS,
@@ -157,8 +157,8 @@ pub(crate) fn numbers_of(slot: Slot) -> &'static str {
     }
 }
 
-/// Relation from the rows of a table to nodes; a value outside the table is an error, an unknown key of a growing table
-/// no edge.
+/// Creates the relation from rows of an embedding table to nodes. A value outside the table is an error; an unknown key of
+/// a growing table has no edge.
 pub(crate) fn lookup(
     attribute: usize,
     kind: FeatureKind,
@@ -188,7 +188,8 @@ pub(crate) fn lookup(
     Ok(Relation::from_coo(rows, num_nodes, src, dst)?)
 }
 
-/// Runs of numbers that lie side by side, and embedded attributes alone: `(first part, number of parts)`.
+/// Groups consecutive number attributes, each with `(first part, number of parts)`. An attribute with an embedding is a
+/// group of one.
 pub(crate) fn runs(spec: &FeatureSpec) -> Vec<(usize, usize)> {
     let follows = |before: &FeaturePart, part: &FeaturePart| {
         let next = match before.slot {

@@ -16,45 +16,47 @@ use crate::error::ModelError;
 use crate::params::init;
 use crate::params::init::panicking_init;
 
-/// Describes a [`FeatureEncoder`]; saved beside the weights it makes the same encoder again.
+/// Describes a [`FeatureEncoder`]. Save it with the weights to restore the encoder.
 ///
-/// Keys of growing embeddings and the statistics of numbers are part of it, since both come from data:
-/// [`learn_keys`](Self::learn_keys), [`fit_numbers`](Self::fit_numbers).
+/// It contains everything that is computed from data: the keys of growing embeddings ([`learn_keys`](Self::learn_keys))
+/// and the statistics of numbers ([`fit_numbers`](Self::fit_numbers)).
 #[derive(Config, Debug)]
 pub struct FeatureEncoderConfig {
-    /// Types and dimensions of the attributes, as for the tables.
+    /// Types and embedding dimensions of the attributes, as for reading the table.
     pub decoder: Decoder,
-    /// Columns of attributes that are no features; see [`without`](Self::without).
+    /// Columns of attributes that are not features; see [`without`](Self::without).
     pub excluded: Option<Vec<String>>,
-    /// How the rows of several values of one node become one: [`Reduce::Sum`], as GraphLearn's documentation says,
-    /// [`Reduce::Mean`], as its TensorFlow code does, or the largest or smallest entries.
+    /// How the embeddings of several values of a node are combined. GraphLearn documents a sum; its TensorFlow code
+    /// computes a mean.
     #[config(default = "Reduce::Sum")]
     pub combiner: Reduce,
-    /// Mean of each number attribute, subtracted; empty for numbers as they are.
+    /// Mean of each number attribute, which is subtracted. Empty: numbers are not standardised.
     #[config(default = "vec![]")]
     pub means: Vec<f32>,
-    /// Standard deviation of each number attribute; what is not constant is divided by it.
+    /// Standard deviation of each number attribute. Attributes that are not constant are divided by it.
     #[config(default = "vec![]")]
     pub deviations: Vec<f32>,
-    /// Keys of each growing embedding, in the order of its rows.
+    /// Keys of each growing embedding, in the order of the rows.
     #[config(default = "vec![]")]
     pub keys: Vec<Vec<i64>>,
-    /// Rows from which on a table is sparse, growing tables whatever their rows; `None`: no table is. Sparse tables are
-    /// trained by [`FeatureEncoder::forward_rows`] and [`SparseAdam`](crate::SparseAdam), and not by an optimizer of
-    /// Burn.
+    /// Number of rows from which an embedding table is sparse; growing tables are sparse for any number of rows. `None`: no
+    /// table is sparse. Sparse tables are trained by [`FeatureEncoder::forward_rows`] and
+    /// [`SparseAdam`](crate::SparseAdam), not by an optimizer of Burn.
     pub sparse_from: Option<usize>,
 }
 
-/// Attributes to rows: numbers as they are or standardised, categories as rows of a table, several values as the sum or
-/// mean of rows; side by side in the order of the attributes ([`spec`](Self::spec) prints the layout).
+/// Encodes the attributes of a table as node features: numbers (optionally standardised), an embedding per category, and
+/// the sum or mean of embeddings for lists of values.
+///
+/// The features of all attributes are concatenated in the order of the attributes; [`spec`](Self::spec) prints the layout.
 ///
 /// # Gradients
-/// Of the tables, through a relation from table rows to nodes: a row gets the sum over the nodes that have its value,
-/// in node order, the same bits for any number of threads. Rows without a node get 0.
+/// The gradient of an embedding is the sum over the nodes with its value, in node order: the same bits for any number of
+/// threads. Embeddings without a node have gradient 0.
 ///
 /// # Cost
-/// One pass over the rows that the input names; the gradient of a table is as large as the table, unless it is sparse
-/// ([`FeatureEncoderConfig::sparse_from`]).
+/// One pass over the embeddings that the input reads. The gradient of an embedding table has the size of the table, unless
+/// the table is sparse ([`FeatureEncoderConfig::sparse_from`]).
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -75,32 +77,31 @@ pub struct FeatureEncoderConfig {
 /// ```
 #[derive(Module, Debug)]
 pub struct FeatureEncoder {
-    /// `[rows, dim]` per embedded attribute, in the order of the attributes.
+    /// `[rows, dim]` per attribute with an embedding, in the order of the attributes.
     pub tables: Vec<Param<Tensor<2>>>,
-    /// `[numbers]`, subtracted from the number attributes; not trained.
+    /// `[numbers]`, subtracted from number attributes. Not trained.
     pub mean: Option<Param<Tensor<1>>>,
-    /// `[numbers]`, what number attributes are multiplied by after that; not trained.
+    /// `[numbers]`, by which number attributes are multiplied afterwards. Not trained.
     pub scale: Option<Param<Tensor<1>>>,
     #[module(skip)]
     layout: Layout,
 }
 
-/// What does not change in training.
+/// The state of an encoder that training does not change.
 #[derive(Clone, Debug)]
 struct Layout {
     config: FeatureEncoderConfig,
     spec: FeatureSpec,
-    /// Row of each key, per growing table.
+    /// Row of each key, by growing table.
     keys: Vec<HashMap<i64, u32>>,
-    /// What draws the rows of each table, those of keys that come later too.
+    /// Random streams of the initial rows, by table. Rows of later keys use them too.
     streams: Vec<Stream>,
-    /// Which tables are trained by rows.
+    /// Whether a table is sparse, by table.
     sparse: Vec<bool>,
 }
 
 impl FeatureEncoderConfig {
-    /// Leaves attributes out that are no features, such as names and what is to be predicted, by their columns in a
-    /// CSV or Parquet table.
+    /// Excludes attributes that are not features, such as names and labels, by their columns in a CSV or Parquet table.
     ///
     /// ```
     /// use burn_gnn_data::{AttrType, Csv, Decoder};
@@ -117,7 +118,7 @@ impl FeatureEncoderConfig {
         self
     }
 
-    /// The layout of the output.
+    /// Returns the layout of the output.
     ///
     /// # Errors
     /// As [`Decoder::feature_spec_without`].
@@ -125,11 +126,11 @@ impl FeatureEncoderConfig {
         Ok(self.decoder.feature_spec_without(self.excluded.as_deref().unwrap_or_default())?)
     }
 
-    /// The same with the keys of growing embeddings that `frame` has and that are not known yet, in the order of the
-    /// nodes. [`FeatureEncoder::grow`] gives an encoder rows for them.
+    /// Appends the keys of growing embeddings that `frame` contains and that are new, in node order.
+    /// [`FeatureEncoder::grow`] adds rows for them to an encoder.
     ///
     /// # Errors
-    /// A column that `frame` lacks or that has another type.
+    /// `frame` does not have a column, or the column has another type.
     pub fn learn_keys(mut self, frame: &Frame) -> Result<Self, ModelError> {
         let mut columns = HostColumns::new(frame, None, &self.decoder)?;
         let spec = self.spec()?;
@@ -142,11 +143,11 @@ impl FeatureEncoderConfig {
         Ok(self)
     }
 
-    /// The same with mean and standard deviation of the number attributes over the nodes `rows`: the training nodes, so
-    /// that nothing of the others is seen. Attributes that are constant there are only shifted.
+    /// Computes mean and standard deviation of the number attributes over the nodes `rows`. Pass the training nodes, so
+    /// that no information of other nodes is used. Attributes that are constant on these nodes are shifted, not scaled.
     ///
     /// # Errors
-    /// No rows, or one out of range; a column that `frame` lacks; a number that is NaN or infinite.
+    /// `rows` is empty or has an id out of range, `frame` does not have a column, or a number is NaN or infinite.
     pub fn fit_numbers(mut self, frame: &Frame, rows: &[u32]) -> Result<Self, ModelError> {
         if rows.is_empty() {
             return Err(ModelError::out_of_range("rows", "at least one node", "none"));
@@ -178,18 +179,18 @@ impl FeatureEncoderConfig {
         Ok(self)
     }
 
-    /// Initial rows are uniform in `±sqrt(6 / (rows + dim))`, for tables without end in `±sqrt(6 / dim)`. Each table
-    /// takes a stream ([`seeded`](crate::seeded)), in which a row is keyed by its number, in growing tables by its key,
-    /// whenever it is added.
+    /// Initializes an encoder. Initial embeddings are uniform in `±sqrt(6 / (rows + dim))`, in growing tables in
+    /// `±sqrt(6 / dim)`. Each table has a random stream ([`seeded`](crate::seeded)), keyed by row, or by key in growing
+    /// tables, so that an embedding has the same initial value whenever its key is added.
     ///
     /// # Errors
-    /// A decoder without a layout, statistics of another number of attributes, keys of another number of tables.
+    /// The decoder has no attributes, or statistics or keys have a wrong length.
     pub fn try_init(&self, device: &Device) -> Result<FeatureEncoder, ModelError> {
         let embedded = self.spec()?.parts.iter().filter(|p| p.kind != FeatureKind::Number).count();
         self.init_with((0..embedded).map(|_| next_stream(device)).collect(), device)
     }
 
-    /// [`try_init`](Self::try_init) with the streams of the tables.
+    /// As [`try_init`](Self::try_init), with the random streams of the tables.
     fn init_with(
         &self,
         streams: Vec<Stream>,
@@ -227,8 +228,8 @@ impl FeatureEncoderConfig {
                 }
                 FeatureKind::Dynamic | FeatureKind::DynamicBag => {
                     let ids: Vec<u64> = next.next()?.iter().map(|&k| k as u64).collect();
-                    // Keyed by the keys themselves, so that a key has the same first row whenever it comes; a table
-                    // that grows has no total.
+                    // Random numbers are keyed by the keys, so that an embedding has the same initial value whenever
+                    // its key is added. A growing table has no total number of rows.
                     init::rows(stream, Some(&ids), [ids.len(), dim], 0, device)
                 }
             };
@@ -270,7 +271,7 @@ fn grows(kind: FeatureKind) -> bool {
 }
 
 impl FeatureEncoder {
-    /// The layout of the output; `Display` prints it.
+    /// Layout of the output; `Display` prints it.
     pub fn spec(&self) -> &FeatureSpec {
         &self.layout.spec
     }
@@ -278,27 +279,27 @@ impl FeatureEncoder {
     pub fn width(&self) -> usize {
         self.layout.spec.width()
     }
-    /// What the encoder was made from, with the keys it has by now: save it beside the weights.
+    /// Description of this encoder, with its current keys. Save it with the weights.
     pub fn config(&self) -> &FeatureEncoderConfig {
         &self.layout.config
     }
 
-    /// Whether the table is trained by rows.
+    /// Whether a table is sparse.
     pub(crate) fn is_sparse(&self, table: usize) -> bool {
         self.layout.sparse[table]
     }
 
-    /// The attributes of all nodes of a frame that [`Builder`](burn_gnn_data::Builder) filled.
+    /// Reads the attributes of all nodes from a frame of [`Builder`](burn_gnn_data::Builder).
     ///
     /// # Errors
-    /// A column that the frame lacks or that has another type or fewer attributes; a bucket outside its table.
+    /// `frame` does not have a column, the column has another type or number of attributes, or a bucket is out of range.
     pub fn input(&self, frame: &Frame) -> Result<EncoderInput, ModelError> {
         self.input_of(frame, None)
     }
-    /// The attributes of the nodes `ids`, in that order.
+    /// Reads the attributes of the nodes `ids`.
     ///
     /// # Errors
-    /// As [`input`](Self::input); an id out of range.
+    /// As [`input`](Self::input), or an id is out of range.
     pub fn input_rows(&self, frame: &Frame, ids: &[u32]) -> Result<EncoderInput, ModelError> {
         self.input_of(frame, Some(ids))
     }
@@ -330,14 +331,15 @@ impl FeatureEncoder {
         Ok(EncoderInput { rows, parts })
     }
 
-    /// `[rows, width]`. A value that a growing embedding does not know adds nothing: 0 where it is the only one.
+    /// Computes features `[rows, width]`. An unknown key of a growing embedding is skipped; if it is the only value of a
+    /// node, the features are 0.
     ///
-    /// Sparse tables get no gradient here; see [`forward_rows`](Self::forward_rows).
+    /// Sparse tables get no gradient; see [`forward_rows`](Self::forward_rows).
     pub fn forward(&self, input: &EncoderInput) -> Tensor<2> {
         self.assemble(input, |_, relation, table| (relation.clone(), table))
     }
 
-    /// The parts side by side; `rows` says which rows of a table are read, and by which relation.
+    /// Concatenates the features of all parts. `rows` selects the rows of a table and the relation that reads them.
     pub(crate) fn assemble(
         &self,
         input: &EncoderInput,
@@ -363,14 +365,14 @@ impl FeatureEncoder {
         }
         match out.as_slice() {
             [one] => one.clone(),
-            // Backends need not join tensors without rows.
+            // Not every backend can concatenate tensors without rows.
             [first, ..] if input.rows == 0 => no_rows(self.width(), first),
             _ => Tensor::cat(out, 1),
         }
     }
 
     fn standardised(&self, x: Tensor<2>, columns: std::ops::Range<usize>) -> Tensor<2> {
-        // Numbers lie on the plain device; they join rows of tables that track gradients.
+        // Numbers are on the device without autodiff, and are concatenated with tracked embeddings.
         let tracked = self.tables.first().map(|t| t.val());
         let x = match &tracked {
             Some(table) => {
@@ -395,17 +397,17 @@ impl FeatureEncoder {
         (x.clone() - row(mean)) * row(scale)
     }
 
-    /// The encoder with rows for the keys that `config` has beyond its own ([`FeatureEncoderConfig::learn_keys`] on
-    /// [`config`](Self::config)); rows and statistics that it has stay. New rows are those that
-    /// [`FeatureEncoderConfig::init`] would have drawn with these keys, also in a later process that makes the encoder
-    /// in a [`seeded`](crate::seeded) scope of the same seed.
+    /// Adds embeddings for the new keys of `config` ([`FeatureEncoderConfig::learn_keys`] on [`config`](Self::config)).
+    /// Existing embeddings and statistics do not change. New embeddings have the initial values of
+    /// [`FeatureEncoderConfig::init`] with these keys, even in a later process that initializes the encoder in a
+    /// [`seeded`](crate::seeded) scope of the same seed.
     ///
     /// # Errors
-    /// `config` does not start with the keys of this encoder, or describes another layout.
+    /// The keys of `config` do not start with those of this encoder, or `config` describes another layout.
     pub fn grow(self, config: &FeatureEncoderConfig, device: &Device) -> Result<Self, ModelError> {
         let other = || {
             ModelError::encoder(
-                "expected the layout and, first, the keys of the encoder that grows, found others; start from its `config()`",
+                "`config` must have the layout and start with the keys of this encoder; start from its `config()`",
             )
         };
         if config.spec()? != self.layout.spec {
@@ -419,7 +421,7 @@ impl FeatureEncoder {
         for ((new, old), &sparse) in new.tables.iter_mut().zip(self.tables).zip(&new.layout.sparse)
         {
             let old = old.val();
-            // Rows come in the device's own type, which need not be that of the encoder.
+            // New rows have the default precision of the device, which may differ from that of the encoder.
             let fresh = new.val().cast(FloatDType::from(old.dtype()));
             let (known, all) = (old.dims()[0], fresh.dims()[0]);
             let rows = if known == 0 {
@@ -442,8 +444,8 @@ impl FeatureEncoder {
     }
 }
 
-/// No rows, on the device of a table; from data, for Burn 0.22.1 fuses `zeros` of no entries with what stands beside
-/// it, and then launches nothing.
+/// Creates a tensor without rows on the device of a table. It is created from data, because Burn 0.22.1 fuses `zeros` of
+/// length 0 with neighbouring operations and then launches none of them.
 pub(crate) fn no_rows(dim: usize, like: &Tensor<2>) -> Tensor<2> {
     let dtype = like.dtype();
     Tensor::from_data(TensorData::full_dtype([0, dim], 0.0, dtype), (&like.device(), dtype))

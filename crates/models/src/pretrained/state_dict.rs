@@ -17,7 +17,9 @@ use crate::pretrained::buffers::Buffer;
 use crate::pretrained::param_visitors::{Loader, NamedTensors, Saver, listed};
 use crate::pretrained::weight_names::{Framework, Pretrained};
 
-/// The tensors of a PyTorch module by name, from a file of `torch.save(module.state_dict(), path)` or
+/// The tensors of a PyTorch module by name, to load weights of DGL and PyTorch Geometric and to save weights for them.
+///
+/// Files are written by `torch.save(module.state_dict(), path)` or
 /// `safetensors.torch.save_file(module.state_dict(), path)`.
 ///
 /// ```
@@ -37,10 +39,10 @@ pub struct StateDict {
     tensors: NamedTensors,
 }
 
-/// Where a `.pt` file begins: it is a zip archive, or before PyTorch 1.6 a pickle.
+/// First bytes of a `.pt` file: a zip archive, or before PyTorch 1.6 a pickle.
 const TORCH: [&[u8; 4]; 2] = [b"PK\x03\x04", b"\x80\x02\x8a\x0a"];
 
-/// The element types of parameters, there and here.
+/// Element types of parameters, in safetensors and in Burn.
 const FLOATS: [(Dtype, DType); 4] = [
     (Dtype::F16, DType::F16),
     (Dtype::BF16, DType::BF16),
@@ -53,10 +55,10 @@ fn no_float(name: &str, found: impl std::fmt::Debug) -> String {
 }
 
 impl StateDict {
-    /// From the bytes of a safetensors file; int and bool tensors (counters of batches, masks) are left out.
+    /// Reads the bytes of a safetensors file. Integer and boolean tensors (counters of batches, masks) are skipped.
     ///
     /// # Errors
-    /// Bytes that are no such file, or an element type other than those, f16, bf16, f32 and f64.
+    /// The bytes are not a safetensors file, or a float tensor is not of type f16, bf16, f32 or f64.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self, ModelError> {
         let wrong = |message: String| ModelError::state_dict(cut_quoted(message));
         let foreign = |e: safetensors::SafeTensorError| {
@@ -82,22 +84,23 @@ impl StateDict {
         Ok(Self { tensors })
     }
 
-    /// From a safetensors file, or with the feature `torch` from a `.pt` file that `torch.save` wrote (PyTorch 1.6 and
-    /// later): what the file is, its first bytes say. Tensors of a checkpoint of several dictionaries have the keys of
-    /// all before their names, joined by dots: `{"model": module.state_dict(), "epoch": 7}` is loaded from
-    /// `StateDict::from_file(path)?.at("model.")`.
+    /// Reads a safetensors file or, with the feature `torch`, a `.pt` file that `torch.save` wrote (PyTorch 1.6 and later).
+    /// The first bytes of the file determine the format.
     ///
-    /// A `.pt` file is a program; nothing of it is run, and all but tensors and containers is refused
-    /// ([`read_torch`](https://docs.rs/burn-gnn-data/latest/burn_gnn_data/fn.read_torch.html)). Burn's own reader
-    /// (`burn-store`) is not used: memory is bounded by the size of the file here, and a parameter may be a part of a
-    /// tensor, a stack of several, the negative of one, or one that is shared.
+    /// In a checkpoint of nested dictionaries, the name of a tensor is the path of its keys, joined by dots:
+    /// `{"model": module.state_dict(), "epoch": 7}` is loaded by `StateDict::from_file(path)?.at("model.")`.
+    ///
+    /// A `.pt` file is a pickle, which is a program. It is not executed, and everything but tensors and containers is an
+    /// error ([`read_torch`](https://docs.rs/burn-gnn-data/latest/burn_gnn_data/fn.read_torch.html)). Burn's reader
+    /// (`burn-store`) is not used, because this one bounds memory by the size of the file and supports parameters that are
+    /// a part of a tensor, a stack of tensors, negated or shared.
     ///
     /// # Errors
-    /// As [`from_safetensors`](Self::from_safetensors), a file that cannot be read, a `.pt` file without the feature
-    /// `torch` or with more than tensors in it.
+    /// As [`from_safetensors`](Self::from_safetensors); the file cannot be read; or it is a `.pt` file, and the feature
+    /// `torch` is disabled or it contains more than tensors.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
-        // Errors of a graph's files name the file; those about bytes do not.
+        // Errors of `from_safetensors` do not contain the path.
         if starts_as_torch(path).map_err(ModelError::state_dict)? {
             return Self::from_torch(path);
         }
@@ -123,7 +126,7 @@ impl StateDict {
         Err(ModelError::state_dict(format!("{}: {message}", path.display())))
     }
 
-    /// The tensors whose names begin with `prefix`, without it: those of one layer of a model.
+    /// Selects the tensors whose names start with `prefix`, for example those of one layer, and removes the prefix.
     #[must_use]
     pub fn at(&self, prefix: &str) -> Self {
         let rest = |(name, data): (&String, &Arc<TensorData>)| {
@@ -132,8 +135,7 @@ impl StateDict {
         Self { tensors: self.tensors.iter().filter_map(rest).collect() }
     }
 
-    /// The tensors whose names do not begin with `prefix`: what is left when another part of the model has taken its
-    /// own.
+    /// Selects the tensors whose names do not start with `prefix`, for example to exclude another part of a model.
     #[must_use]
     pub fn without(&self, prefix: &str) -> Self {
         let mut rest = self.clone();
@@ -141,7 +143,7 @@ impl StateDict {
         rest
     }
 
-    /// The tensors under other names: `rename` gives the name of each, none to leave it out.
+    /// Renames tensors. `rename` returns the new name, or `None` to remove a tensor.
     ///
     /// ```
     /// use burn::tensor::Device;
@@ -154,7 +156,7 @@ impl StateDict {
     /// ```
     ///
     /// # Errors
-    /// Two tensors of one new name.
+    /// Two tensors get the same name.
     pub fn renamed(&self, rename: impl Fn(&str) -> Option<String>) -> Result<Self, ModelError> {
         let mut tensors = BTreeMap::new();
         for (old, data) in &self.tensors {
@@ -162,17 +164,17 @@ impl StateDict {
             if tensors.insert(new.clone(), data.clone()).is_some() {
                 let (new, old) = (cut(&new), cut(old));
                 return Err(ModelError::state_dict(format!(
-                    "expected a name for each tensor, found `{new}` for `{old}` and another; give them different names"
+                    "`rename` returned `{new}` for `{old}` and for another tensor; return different names"
                 )));
             }
         }
         Ok(Self { tensors })
     }
 
-    /// The parameters and buffers of a layer under the names, and with the axes, of another framework: what
-    /// `load_state_dict` of the same layer there takes. Tensors that the layer has there and does not read are zeros. A
-    /// custom layer whose [`buffers`](Pretrained::buffers) state no shape of such a tensor leaves it out: load it there
-    /// with `strict=False`.
+    /// Creates the state dict of a layer with the names and axes of another framework, for `load_state_dict` of the same
+    /// layer there. Tensors that the other layer has and does not read are zeros. If the
+    /// [`buffers`](Pretrained::buffers) of a custom layer have no shape for such a tensor, it is omitted; then use
+    /// `strict=False`.
     pub fn of<M: Pretrained>(layer: &M, framework: Framework) -> Self {
         let names = |path: &str| layer.param_mapping(framework, path);
         let mut saver = Saver::new(&names);
@@ -189,10 +191,10 @@ impl StateDict {
         Self { tensors }
     }
 
-    /// The bytes of a safetensors file, which `safetensors.torch.load` reads.
+    /// Serializes to the bytes of a safetensors file, for `safetensors.torch.load`.
     ///
     /// # Errors
-    /// An element type that is no float.
+    /// An element type is not a float.
     pub fn to_safetensors(&self) -> Result<Vec<u8>, ModelError> {
         let mut views = vec![];
         for (name, data) in &self.tensors {
@@ -206,20 +208,19 @@ impl StateDict {
         safetensors::serialize(views, None).map_err(ModelError::state_dict)
     }
 
-    /// The tensors by name.
+    /// Iterates over names and tensors.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, &TensorData)> {
         self.tensors.iter().map(|(name, data)| (name.as_str(), data.as_ref()))
     }
 
-    /// The layer or model with all its parameters taken from here, in the precision it has. Shapes are compared axis by
-    /// axis, where a matrix lies transposed there after it was transposed.
+    /// Loads all parameters of a layer or model, and keeps its precision.
     ///
     /// # Errors
-    /// * [`ModelError::WeightMissing`]: a parameter that has no tensor.
-    /// * [`ModelError::WeightShape`]: a tensor of another shape.
-    /// * [`ModelError::WeightsLeft`]: a tensor that no parameter takes: the layer was described differently.
-    /// * [`ModelError::WeightOption`]: a number that is an option here, with another value.
-    /// * [`ModelError::WeightShared`]: two tensors for one parameter that differ.
+    /// * [`ModelError::WeightMissing`]: a parameter has no tensor.
+    /// * [`ModelError::WeightShape`]: a tensor has another shape.
+    /// * [`ModelError::WeightsLeft`]: no parameter reads a tensor, because the layer has other options.
+    /// * [`ModelError::WeightOption`]: an option of the layer differs from the saved number.
+    /// * [`ModelError::WeightShared`]: two tensors of one parameter differ.
     pub fn load<M: Pretrained>(&self, layer: M, from: Framework) -> Result<M, ModelError> {
         let described = layer.clone();
         let names = |path: &str| described.param_mapping(from, path);
@@ -240,10 +241,10 @@ impl StateDict {
                             actual,
                         });
                     };
-                    // What was a sum or a logarithm in f32 there.
+                    // The other framework computed the number in f32, for example as a sum of logarithms.
                     let near = (actual - expected).abs() <= 1e-4 * expected.abs().max(1e-4);
                     if !near {
-                        // As it was written there, not as f64 sees it.
+                        // Formatted as f32, as the other framework prints it.
                         let actual = (actual as f32).to_string().parse().unwrap_or(actual);
                         return Err(ModelError::WeightOption { option, tensor, expected, actual });
                     }
@@ -259,11 +260,11 @@ impl StateDict {
     }
 }
 
-/// Whether a file begins as `.pt` files do.
+/// Whether a file starts with the first bytes of a `.pt` file.
 fn starts_as_torch(path: &Path) -> Result<bool, DataError> {
     let (file, _) = open_file(path)?;
     let mut first = vec![];
-    // A file that cannot be read is reported by the reader.
+    // The reader reports a file that cannot be read.
     let _ = file.take(4).read_to_end(&mut first);
     Ok(TORCH.iter().any(|begin| first == **begin))
 }

@@ -10,15 +10,15 @@ use burn_gnn_files::internal::open;
 use crate::error::ModelError;
 use crate::params::param_ids::ParamIds;
 
-/// Writes all parameters of `model` to a file, under a temporary name first: killed at any moment, the old file or the
-/// new one is there.
+/// Saves all parameters of `model` to a file. The file is written under a temporary name and renamed, so that the old file
+/// or the new one exists if the process is killed at any time.
 ///
-/// The file holds parameters by path, and nothing of the model's configuration: keep that beside it (a config of a
-/// layer is a Burn `Config`, which has `save`).
+/// The file contains parameters by path, not the options of the model. Save its config separately (`Config::save` of
+/// Burn).
 ///
 /// # Errors
-/// [`ModelError::Weights`] where the record cannot be made, [`ModelError::Graph`] where the file cannot be written;
-/// both name the file.
+/// [`ModelError::Weights`] if Burn cannot record the model, [`ModelError::Graph`] if the file cannot be written. Both
+/// contain the path.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -32,28 +32,29 @@ use crate::params::param_ids::ParamIds;
 /// ```
 pub fn save_weights<M: Module>(model: &M, path: impl AsRef<Path>) -> Result<(), ModelError> {
     let path = path.as_ref();
-    let remedy = "a model whose parameters Burn can record is needed";
+    let remedy = "use a model whose parameters Burn can record";
     let bytes =
         model.clone().into_record().into_bytes().map_err(|e| weights(path, record(e), remedy))?;
     Ok(write_atomic(path, |file| file.write_all(&bytes))?)
 }
 
-/// Reads the parameters of `model` from a file that [`save_weights`] wrote; the model's own values are replaced.
+/// Loads the parameters of `model` from a file of [`save_weights`].
 ///
-/// Parameters keep the ids of `model`, where Burn's `load_record` takes those of the record: two parts of a model that
-/// load one file would share ids, and with them gradients ([`check_param_ids`](crate::check_param_ids)). To go on with
-/// the record of an optimizer, which is kept by id, use [`resume_weights`].
+/// Parameters keep their ids. Burn's `load_record` restores the ids of the record instead, so that two parts of a model
+/// that load the same file would have the same ids and mix their gradients
+/// ([`check_param_ids`](crate::check_param_ids)). To resume training with the record of an optimizer, which refers to
+/// parameters by id, use [`resume_weights`].
 ///
 /// # Errors
-/// [`ModelError::Weights`], which names the file: no such file, another format, a parameter that is missing or has
+/// [`ModelError::Weights`] with the path: the file does not exist or has another format, or a parameter is missing or has
 /// another shape.
 pub fn load_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, ModelError> {
     let ids = ParamIds::of(&model);
     Ok(ids.restore(resume_weights(model, path)?))
 }
 
-/// [`load_weights`] with the parameter ids of the file, which the record of an optimizer refers to: training goes on
-/// where it was. Load a file into one part of a model only.
+/// Loads the parameters of `model` and their ids, to which the record of an optimizer refers, to resume training. Load a
+/// file into one part of a model only.
 ///
 /// ```
 /// use burn::module::Module;
@@ -69,7 +70,7 @@ pub fn load_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, Mo
 /// let (mut model, mut adam) = new();
 /// model = adam.step(0.1, model.clone(), grads(&model));
 ///
-/// // Parameters, and the moments of Adam beside them.
+/// // Save parameters and the moments of Adam.
 /// save_weights(&model, dir.path().join("model.bpk"))?;
 /// adam.save(dir.path().join("adam.bpk"))?;
 /// let (again, adam_again) = new();
@@ -86,15 +87,15 @@ pub fn load_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, Mo
 /// As [`load_weights`].
 pub fn resume_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, ModelError> {
     let path = path.as_ref();
-    let unreadable = "name a file that `save_weights` wrote";
-    // Burn says of a missing file what it says of a damaged one, and waits for the writer of a pipe.
+    let unreadable = "pass a file that `save_weights` wrote";
+    // Burn returns the same error for a missing and a damaged file, and blocks on a pipe.
     open(path).map_err(|e| match e {
         DataError::Io { source, .. } => weights(path, source.to_string(), unreadable),
         DataError::Format { message, .. } => weights(path, message, unreadable),
         other => other.into(),
     })?;
     let saved = ModuleRecord::load(path).map_err(|e| weights(path, record(e), unreadable))?;
-    let other = "configure the model as it was when the weights were saved";
+    let other = "initialize the model with the options that it had when the weights were saved";
     model.try_load_record(saved).map_err(|e| weights(path, record(e), other))
 }
 
@@ -102,7 +103,7 @@ fn weights(path: &Path, message: String, remedy: &'static str) -> ModelError {
     ModelError::Weights { file: path.to_owned(), message, remedy }
 }
 
-/// What Burn says of a record, without the names of its errors, which say no more than the remedy.
+/// Returns the message of Burn's error without its kind, which adds nothing to the remedy.
 fn record(e: RecordError) -> String {
     let (RecordError::Io(message) | RecordError::Validation(message)) = e;
     let names = ["I/O error: ", "Validation error: ", "Apply errors: "];
@@ -190,12 +191,12 @@ mod tests {
             assert!(text.contains(&file.display().to_string()) && text.contains(part), "{text}");
             assert!(!text.contains("rror: "), "the name of an error says nothing more: {text}");
         };
-        refused("name a file that `save_weights` wrote");
+        refused("pass a file that `save_weights` wrote");
         save_weights(&new(8), &file).unwrap();
         refused("16");
-        refused("configure the model as it was");
+        refused("initialize the model with the options");
         std::fs::write(&file, b"no weights").unwrap();
-        refused("name a file that `save_weights` wrote");
+        refused("pass a file that `save_weights` wrote");
         #[cfg(unix)]
         {
             std::fs::remove_file(&file).unwrap();
@@ -208,7 +209,7 @@ mod tests {
         assert!(text.contains("create it first"), "{text}");
     }
 
-    /// A layer whose weights say their version.
+    /// Saves a layer whose weights are its version.
     fn saved(dir: &Path, version: u64) -> Result<(), ModelError> {
         let device = Device::flex();
         let mut layer = LinearConfig::new(64, 64).with_bias(false).init(&device);

@@ -283,7 +283,7 @@ fn refusals() {
     let n = f.len();
     wider.insert("float_attrs", Tensor::<2>::zeros([n, 9], &Device::flex())).unwrap();
     let e = config().fit_numbers(&wider, &[0]).unwrap_err().to_string();
-    assert!(e.contains("attributes, as the decoder has, found 9; give the frame"), "{e}");
+    assert!(e.contains("attributes (those of the decoder), found 9; pass the frame"), "{e}");
     assert!(matches!(config().fit_numbers(f, &[]).unwrap_err(), ModelError::OutOfRange { .. }));
     assert!(matches!(config().fit_numbers(f, &[9]).unwrap_err(), ModelError::Graph(_)));
     let mut holes = f.clone();

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod caches;
+mod custom;
 mod edge_inputs;
 mod empty;
 pub(crate) mod inference;
