@@ -91,7 +91,7 @@ fn a_custom_layer_reads_weights_and_features_and_applies_the_activation() {
         let (x, w, f) =
             (matrix(&device, "x", 6, 3), matrix(&device, "w", 8, 1), matrix(&device, "f", 8, 3));
         let w = w.reshape([8]);
-        let (of_x, of_w, of_f) = (values(&x), values(&w.clone().unsqueeze_dim(1)), values(&f));
+        let (of_x, of_w, of_f) = (values(&x), values(&w), values(&f));
         let edges = || g.edge_type("_E").unwrap();
         let check = |what: &str, edges: Edges<'_>, w: Option<&[f64]>, f: Option<&[f64]>| {
             let want = by_hand(&layer, &g, [&of_x, &of_x], w, f, 3);
