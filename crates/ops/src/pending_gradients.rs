@@ -27,7 +27,7 @@ impl PendingGradients {
         add(&mut gradients);
         *self.lock() = Some(Box::new(gradients));
     }
-    /// Takes the stored value, which leaves nothing behind.
+    /// Takes the stored value.
     pub(crate) fn take<T: 'static>(&self) -> Option<T> {
         let gradients = self.lock().take()?;
         gradients.downcast::<T>().ok().map(|gradients| *gradients)

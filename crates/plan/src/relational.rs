@@ -66,7 +66,7 @@ impl RelationalIndex {
         accept(Self::try_new(relation, types, num_relations))
     }
 
-    /// [`new`](Self::new) that returns what is wrong with its arguments.
+    /// [`new`](Self::new) that returns an error instead of panicking.
     ///
     /// # Errors
     /// Not one type per edge, a type that is not below `num_relations`, or more than `u32::MAX - 1` relations.

@@ -60,7 +60,7 @@ impl Segments {
         accept(Self::try_from_lengths(lengths))
     }
 
-    /// [`from_lengths`](Self::from_lengths) that returns what is wrong with its argument.
+    /// [`from_lengths`](Self::from_lengths) that returns an error instead of panicking.
     ///
     /// # Errors
     /// More than `u32::MAX - 1` rows together.
@@ -86,7 +86,7 @@ impl Segments {
         accept(Self::try_from_offsets(offsets))
     }
 
-    /// [`from_offsets`](Self::from_offsets) that returns what is wrong with its argument.
+    /// [`from_offsets`](Self::from_offsets) that returns an error instead of panicking.
     ///
     /// # Errors
     /// No offsets; a first offset that is not 0; an offset below its predecessor; more than `u32::MAX - 1` rows.
@@ -193,7 +193,7 @@ impl TypeIndex {
         accept(Self::try_new(types, num_types))
     }
 
-    /// [`new`](Self::new) that returns what is wrong with its arguments.
+    /// [`new`](Self::new) that returns an error instead of panicking.
     ///
     /// # Errors
     /// A type that is not below `num_types`, or more than `u32::MAX - 1` types or rows.

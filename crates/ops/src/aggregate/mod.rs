@@ -72,7 +72,7 @@ pub fn weighted_aggregate(
     accept(try_weighted_aggregate(relation, x, weight, bias, options))
 }
 
-/// [`weighted_aggregate`] that returns what is wrong with its arguments.
+/// [`weighted_aggregate`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Wrong numbers of rows or degrees; a bias of another size; rows of more than `u32::MAX` entries; different element

@@ -95,10 +95,10 @@ impl Operator for AggregateGrad {
                 )
             });
             let weight = floats_or_none::<B, T>(weight.as_ref());
-            let given = kernel::GradInputs { grad: &grad, out: &out, other: &weight };
+            let inputs = kernel::GradInputs { grad: &grad, out: &out, other: &weight };
             let [d_x, d_bias] = match [self.x, self.bias] {
                 [false, false] => [None, None],
-                wants => kernel::gradient(plan, given, wants),
+                wants => kernel::gradient(plan, inputs, wants),
             };
             let all = [
                 (d_x, plan.in_shape()),

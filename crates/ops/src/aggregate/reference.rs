@@ -50,22 +50,22 @@ fn before_activation<B: Backend>(
 
 pub(super) fn gradient<B: GnnBackend>(
     op: &AggregateGrad,
-    given: AggregateGradInputs<B>,
+    inputs: AggregateGradInputs<B>,
 ) -> Tensors<B> {
-    let (plan, dtype) = (&op.plan, given.grad.dtype());
-    let h = before_activation::<B>(given.grad, given.out, plan);
+    let (plan, dtype) = (&op.plan, inputs.grad.dtype());
+    let h = before_activation::<B>(inputs.grad, inputs.out, plan);
     let d_bias = op
         .bias
         .then(|| narrow::<B>(reshape::<B>(B::float_sum_dim(h.clone(), 0), [plan.width()]), dtype));
     let h = scaled::<B>(h, plan.destination());
-    let d_weight = given.x.map(|x| {
+    let d_weight = inputs.x.map(|x| {
         let x = scaled::<B>(widen::<B>(x), plan.source());
         let operands = [Some(&x), None];
         let d = gspmm::gradient::<B>(h.clone(), None, operands, &plan.product(), Side::Rhs);
         narrow::<B>(d, dtype)
     });
     let d_x = op.x.then(|| {
-        let weight = given.weight.map(widen::<B>);
+        let weight = inputs.weight.map(widen::<B>);
         let operands = [None, weight.as_ref()];
         let d = gspmm::gradient::<B>(h, None, operands, &plan.product(), Side::Lhs);
         narrow::<B>(scaled::<B>(d, plan.source()), dtype)

@@ -113,7 +113,7 @@ pub fn gat_attention(
     accept(try_gat_attention(relation, z, a_src, a_dst, options))
 }
 
-/// [`gat_attention`] that returns what is wrong with its arguments.
+/// [`gat_attention`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Wrong numbers of rows; different numbers of heads; rows that are too wide; different element types or devices; an
@@ -192,7 +192,7 @@ pub fn attention(
     accept(try_attention(relation, logits, z, dropout))
 }
 
-/// [`attention`] that returns what is wrong with its arguments.
+/// [`attention`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_gat_attention`].
@@ -262,7 +262,7 @@ pub fn gat_attention_weights(
     accept(try_gat_attention_weights(relation, a_src, a_dst, options))
 }
 
-/// [`gat_attention_weights`] that returns what is wrong with its arguments.
+/// [`gat_attention_weights`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_gat_attention`].

@@ -95,15 +95,15 @@ impl Operator for AttentionGrad {
         reference::gradient::<B>(self, self.read(inputs))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let given = self.read(inputs);
-        by_dtype!(given.grad.dtype(), T => {
-            let second = given.second.as_ref().map(B::floats::<T>);
+        let inputs = self.read(inputs);
+        by_dtype!(inputs.grad.dtype(), T => {
+            let second = inputs.second.as_ref().map(B::floats::<T>);
             let slices = kernel::GradInputs::<'_, T> {
-                grad: &B::floats::<T>(&given.grad),
-                out: &B::floats::<T>(&given.out),
-                stats: &B::floats::<<T as Elem>::Acc>(&given.stats),
-                z: &B::floats::<T>(&given.z),
-                first: &B::floats::<T>(&given.first),
+                grad: &B::floats::<T>(&inputs.grad),
+                out: &B::floats::<T>(&inputs.out),
+                stats: &B::floats::<<T as Elem>::Acc>(&inputs.stats),
+                z: &B::floats::<T>(&inputs.z),
+                first: &B::floats::<T>(&inputs.first),
                 second: second.as_deref(),
             };
             let [d_z, d_first, d_second] =

@@ -130,9 +130,9 @@ fn part_of<B: Backend>(stats: FloatTensor<B>, at: usize, plan: &AttentionPlan) -
 
 pub(super) fn gradient<B: GnnBackend>(
     op: &AttentionGrad,
-    given: AttentionGradInputs<B>,
+    inputs: AttentionGradInputs<B>,
 ) -> Tensors<B> {
-    let AttentionGradInputs { grad, out, stats, z, first, second } = given;
+    let AttentionGradInputs { grad, out, stats, z, first, second } = inputs;
     let (plan, dtype, device) = (&op.plan, grad.dtype(), grad.device());
     let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());

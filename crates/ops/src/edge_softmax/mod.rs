@@ -69,7 +69,7 @@ pub fn edge_softmax<const D: usize>(
     accept(try_edge_softmax(relation, logits, norm_by))
 }
 
-/// [`edge_softmax`] that returns what is wrong with its arguments.
+/// [`edge_softmax`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// A number of rows that is not the number of edges; rows of more than `u32::MAX` entries; an element type without a
@@ -121,7 +121,7 @@ pub fn edge_softmax_on<const D: usize>(
     accept(try_edge_softmax_on(relation, eids, logits, norm_by))
 }
 
-/// [`edge_softmax_on`] that returns what is wrong with its arguments.
+/// [`edge_softmax_on`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_edge_softmax`], with one row per entry of `eids`; an id that is out of range or repeated.
@@ -186,7 +186,7 @@ pub fn edge_softmax_across<const D: usize>(
     accept(try_edge_softmax_across(stack, logits))
 }
 
-/// [`edge_softmax_across`] that returns what is wrong with its arguments.
+/// [`edge_softmax_across`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Not one tensor per relation; a tensor without one row per edge of its relation; different feature shapes, element

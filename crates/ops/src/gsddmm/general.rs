@@ -79,7 +79,7 @@ pub fn gsddmm<const L: usize, const R: usize, const O: usize>(
     accept(try_gsddmm(relation, op, lhs_target, rhs_target, lhs, rhs))
 }
 
-/// [`gsddmm`] that returns what is wrong with its arguments.
+/// [`gsddmm`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Wrong numbers of rows; feature shapes that do not broadcast or whose rows have more than `u32::MAX` entries; an
@@ -116,7 +116,7 @@ pub fn gsddmm_copy<const D: usize>(relation: &Relation, target: Target, x: Tenso
     accept(try_gsddmm_copy(relation, target, x))
 }
 
-/// [`gsddmm_copy`] that returns what is wrong with its arguments.
+/// [`gsddmm_copy`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// A wrong number of rows; rows of more than `u32::MAX` entries; an element type without a kernel.

@@ -129,16 +129,16 @@ impl Operator for GsddmmGrad {
         Tensors::one(reference::gradient::<B>(grad, [lhs, rhs], &self.plan, self.side))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let (Self { plan, side }, given) = (self, self.read(inputs));
-        by_dtype!(given.grad.dtype(), T => {
+        let (Self { plan, side }, inputs) = (self, self.read(inputs));
+        by_dtype!(inputs.grad.dtype(), T => {
             let (lhs, rhs) = (
-                floats_or_none::<B, T>(given.lhs.as_ref()),
-                floats_or_none::<B, T>(given.rhs.as_ref()),
+                floats_or_none::<B, T>(inputs.lhs.as_ref()),
+                floats_or_none::<B, T>(inputs.rhs.as_ref()),
             );
             let d = kernel::gradient::<T>(
                 plan,
                 *side,
-                kernel::GradInputs { grad: &B::floats::<T>(&given.grad), lhs: &lhs, rhs: &rhs },
+                kernel::GradInputs { grad: &B::floats::<T>(&inputs.grad), lhs: &lhs, rhs: &rhs },
             );
             Tensors::one(B::from_floats(d, plan.operand_shape(*side)))
         })

@@ -78,7 +78,7 @@ pub fn gspmm<const L: usize, const R: usize, const O: usize>(
     accept(try_gspmm(relation, op, reduce, lhs, rhs))
 }
 
-/// [`gspmm`] that returns what is wrong with its arguments.
+/// [`gspmm`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Wrong numbers of rows; feature shapes that do not broadcast or whose rows have more than `u32::MAX` entries; an
@@ -122,7 +122,7 @@ pub fn gspmm_copy<const D: usize>(
     accept(try_gspmm_copy(relation, from, reduce, x))
 }
 
-/// [`gspmm_copy`] that returns what is wrong with its arguments.
+/// [`gspmm_copy`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// A wrong number of rows; rows of more than `u32::MAX` entries; an element type without a kernel.

@@ -192,24 +192,24 @@ impl Operator for GspmmGrad {
         self.wanted().map(of).collect()
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let (plan, given) = (&self.plan, self.read(inputs));
+        let (plan, inputs) = (&self.plan, self.read(inputs));
         #[cfg(test)]
         GRADIENTS.with(|n| n.set(n.get() + self.wanted().count()));
-        let arg = given.arg.as_ref().map(B::ints);
-        by_dtype!(given.grad.dtype(), T => {
+        let arg = inputs.arg.as_ref().map(B::ints);
+        by_dtype!(inputs.grad.dtype(), T => {
             let (lhs, rhs) = (
-                floats_or_none::<B, T>(given.lhs.as_ref()),
-                floats_or_none::<B, T>(given.rhs.as_ref()),
+                floats_or_none::<B, T>(inputs.lhs.as_ref()),
+                floats_or_none::<B, T>(inputs.rhs.as_ref()),
             );
-            let grad = B::floats::<T>(&given.grad);
+            let grad = B::floats::<T>(&inputs.grad);
             let slices =
                 || kernel::GradInputs { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
             let tensor = |side, d| B::from_floats(d, plan.operand_shape(side));
             // Both gradients in one pass, where there is a kernel for it.
             if self.wants == [true; 2]
                 && arg.is_none()
-                && given.lhs.is_some()
-                && given.rhs.is_some()
+                && inputs.lhs.is_some()
+                && inputs.rhs.is_some()
                 && let Some((l, r)) = kernel::gradients(plan, slices())
             {
                 return vec![tensor(Side::Lhs, l), tensor(Side::Rhs, r)].into();

@@ -132,10 +132,11 @@ fn select<B: Backend>(
         arg = B::int_mask_where(arg, take, wide_ids(&ids));
     }
     let degree = ints::<B>((0..n).map(|v| csc.row(v).len() as u32), column(n, plan), &device);
-    let lonely = B::int_equal_elem(B::int_expand(degree, plan.out_shape()), 0.into(), bool_dtype);
+    let without_edges =
+        B::int_equal_elem(B::int_expand(degree, plan.out_shape()), 0.into(), bool_dtype);
     (
-        B::float_mask_fill(best, lonely.clone(), 0.0.into()),
-        B::int_mask_fill(arg, lonely, (-1).into()),
+        B::float_mask_fill(best, without_edges.clone(), 0.0.into()),
+        B::int_mask_fill(arg, without_edges, (-1).into()),
     )
 }
 
@@ -167,8 +168,8 @@ pub(crate) fn gradient<B: Backend>(
     if let Some(arg) = arg {
         let ids = ints::<B>(0..rel.num_edges() as u32, column(rel.num_edges(), plan), &device);
         let ids = B::int_expand(ids, with_rows(rel.num_edges(), plan.out()));
-        let lost = B::int_not_equal(B::int_select(arg, 0, dst), ids, bools::<B>(&d));
-        d = B::float_mask_fill(d, lost, 0.0.into());
+        let not_argmax = B::int_not_equal(B::int_select(arg, 0, dst), ids, bools::<B>(&d));
+        d = B::float_mask_fill(d, not_argmax, 0.0.into());
     }
     // -0 + 0 is 0.
     let d = B::float_add_scalar(operand(plan, side).gradient::<B>(d, plan.out()), 0.0.into());

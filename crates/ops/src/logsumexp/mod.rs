@@ -55,7 +55,7 @@ pub fn segment_logsumexp<const D: usize>(x: Tensor<D>, segments: &Segments) -> T
     accept(try_segment_logsumexp(x, segments))
 }
 
-/// [`segment_logsumexp`] that returns what is wrong with its arguments.
+/// [`segment_logsumexp`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// A number of rows that does not match the segments; rows of more than `u32::MAX` entries; more segments than a
@@ -112,7 +112,7 @@ pub fn segment_log_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) ->
     accept(try_segment_log_softmax(x, segments))
 }
 
-/// [`segment_log_softmax`] that returns what is wrong with its arguments.
+/// [`segment_log_softmax`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_segment_logsumexp`].

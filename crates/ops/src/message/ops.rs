@@ -124,7 +124,7 @@ pub trait MessageOps {
         self.along(call.op, &mut |data| data.push(&call, nodes))
     }
 
-    /// Messages along some edges only; the nodes that they reach are written, the others keep their rows. Without ids
+    /// Sends messages along some edges only, and writes to their destinations; other nodes keep their rows. Without ids
     /// nothing changes.
     ///
     /// # Errors

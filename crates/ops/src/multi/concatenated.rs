@@ -41,7 +41,7 @@ pub fn stack_rows<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>
     accept(try_stack_rows("stack_rows", stack, sources))
 }
 
-/// [`stack_rows`] that returns what is wrong with its arguments; `op` is the name in the error.
+/// [`stack_rows`] that returns an error instead of panicking. `op` is the name of the operator in the error.
 ///
 /// # Errors
 /// No tables; not one tensor per table; a tensor with a wrong number of rows; different feature shapes, element types or

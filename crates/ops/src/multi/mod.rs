@@ -55,7 +55,7 @@ pub fn multi_gspmm<const D: usize>(
     accept(try_multi_gspmm(stack, sources, reduce))
 }
 
-/// [`multi_gspmm`] that returns what is wrong with its arguments.
+/// [`multi_gspmm`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_stack_rows`] and [`try_gspmm_copy`](crate::try_gspmm_copy).
@@ -115,7 +115,7 @@ pub fn multi_gspmm_cross<const D: usize>(
     accept(try_multi_gspmm_cross(stack, sources, reduce, cross))
 }
 
-/// [`multi_gspmm_cross`] that returns what is wrong with its arguments.
+/// [`multi_gspmm_cross`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_stack_rows`] and [`try_gspmm_copy`](crate::try_gspmm_copy).
@@ -177,7 +177,7 @@ pub fn multi_gspmm_binary<const L: usize, const R: usize, const O: usize>(
     accept(try_multi_gspmm_binary(stack, op, sources, edges, reduce))
 }
 
-/// [`multi_gspmm_binary`] that returns what is wrong with its arguments.
+/// [`multi_gspmm_binary`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_stack_rows`], for `sources` by table and for `edges` by relation; different element types or devices of
@@ -249,7 +249,7 @@ pub fn multi_gspmm_binary_cross<const L: usize, const R: usize, const O: usize>(
     accept(try_multi_gspmm_binary_cross(stack, op, sources, edges, reduce, cross))
 }
 
-/// [`multi_gspmm_binary_cross`] that returns what is wrong with its arguments.
+/// [`multi_gspmm_binary_cross`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_multi_gspmm_binary`].

@@ -20,8 +20,8 @@
 //! 2. Multiplication is linear, so it may run before or after the sum. The order with fewer operations is chosen: one
 //!    product per (relation, destination) or one per (relation, source).
 //! 3. Rows that share a matrix are multiplied in blocks, so that the matrix is read from the cache.
-//! 4. Backward recomputes the sums `s` from one gather instead of saving a row per pair, and uses that gather for `d x` and
-//!    `d W`.
+//! 4. Backward walks sources. The sum of `norm[e] grad[v]` over the out-edges of a pair (source, relation) gives both its
+//!    term of `d x` and its term of `d W_r`, so rows of `grad` are gathered once and forward saves no sums.
 
 pub(crate) mod call;
 pub(crate) mod operator;
@@ -78,7 +78,7 @@ pub enum RelationalWeight {
 ///
 /// # Gradients
 /// For `x`, the weights and `norm`. Saved for backward: `x` if the weights or `norm` are tracked, the weights if `x` or
-/// `norm` is tracked, `norm` if `x` or the weights are tracked. Sums of messages are recomputed and not saved.
+/// `norm` is tracked, `norm` if `x` or the weights are tracked. Sums of messages are not saved.
 /// Second-order gradients are not implemented and panic.
 ///
 /// # Panics
@@ -119,7 +119,7 @@ pub fn relational_aggregate(
     accept(try_relational_aggregate(index, x, weight, norm))
 }
 
-/// [`relational_aggregate`] that returns what is wrong with its arguments.
+/// [`relational_aggregate`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Wrong numbers of rows; weights whose shape does not fit the number of relations or the features of `x`; rows of more

@@ -86,11 +86,11 @@ impl Operator for RelationalGrad {
         reference::gradient::<B>(self, self.read(inputs))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let (plan, given) = (&self.plan, self.read(inputs));
-        by_dtype!(given.grad.dtype(), T => {
+        let (plan, inputs) = (&self.plan, self.read(inputs));
+        by_dtype!(inputs.grad.dtype(), T => {
             let [x, weight, norm] =
-                [&given.x, &given.weight, &given.norm].map(|x| x.as_ref().map(B::floats::<T>));
-            let grad = B::floats::<T>(&given.grad);
+                [&inputs.x, &inputs.weight, &inputs.norm].map(|x| x.as_ref().map(B::floats::<T>));
+            let grad = B::floats::<T>(&inputs.grad);
             // The gradient of either operand reads the other one.
             let operands = kernel::GradInputs {
                 grad: &grad,

@@ -131,12 +131,12 @@ pub(super) fn forward<B: Backend>(
 
 pub(super) fn gradient<B: GnnBackend>(
     op: &RelationalGrad,
-    given: RelationalGradInputs<B>,
+    inputs: RelationalGradInputs<B>,
 ) -> Tensors<B> {
     let (plan, [b, i, o]) = (&op.plan, op.plan.block_shape());
-    let (dtype, wide) = (given.grad.dtype(), widen::<B>(given.grad));
-    let [x, weight] = [given.x, given.weight].map(|x| x.map(widen::<B>));
-    let norm = given.norm.as_ref();
+    let (dtype, wide) = (inputs.grad.dtype(), widen::<B>(inputs.grad));
+    let [x, weight] = [inputs.x, inputs.weight].map(|x| x.map(widen::<B>));
+    let norm = inputs.norm.as_ref();
     let of_x = |weight: &FloatTensor<B>| {
         by_relation::<B>(plan, plan.x_shape(), (&wide, dtype), |out, r, part| {
             let rows = part.split(part.scale(part.at_dst(&wide), norm), b, o);

@@ -49,7 +49,7 @@ pub fn readout_nodes<const D: usize>(
     accept(try_readout_nodes(batch, ntype, x, reduce))
 }
 
-/// [`readout_nodes`] that returns what is wrong with its arguments.
+/// [`readout_nodes`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Unknown type; as [`try_segment_reduce`].
@@ -76,7 +76,7 @@ pub fn readout_edges<const D: usize>(
     accept(try_readout_edges(batch, etype, x, reduce))
 }
 
-/// [`readout_edges`] that returns what is wrong with its arguments.
+/// [`readout_edges`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Unknown or ambiguous type; as [`try_segment_reduce`].

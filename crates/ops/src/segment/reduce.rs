@@ -49,10 +49,10 @@ pub fn segment_reduce<const D: usize>(
     accept(try_segment_reduce(x, segments, reduce))
 }
 
-/// [`segment_reduce`] that returns what is wrong with its arguments.
+/// [`segment_reduce`] that returns an error instead of panicking.
 ///
 /// # Errors
-/// A number of rows that is not that of the segments, rows of more than `u32::MAX` entries, or an element
+/// A number of rows that does not match the segments, rows of more than `u32::MAX` entries, or an element
 /// type without a kernel.
 pub fn try_segment_reduce<const D: usize>(
     x: Tensor<D>,
@@ -112,7 +112,7 @@ pub fn segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) -> Ten
     accept(try_segment_softmax(x, segments))
 }
 
-/// [`segment_softmax`] that returns what is wrong with its arguments.
+/// [`segment_softmax`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_segment_reduce`].

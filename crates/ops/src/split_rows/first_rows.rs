@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use crate::split_rows::runs::tests::{devices, values};
 
-    /// Values and gradients are those of `slice`, whichever of the results reach the loss, and where one is used twice.
+    /// Values and gradients equal those of `slice`, for any results that reach the loss, also if one is used twice.
     #[test]
     fn gradients_are_those_of_slices() {
         for device in devices() {

@@ -50,7 +50,7 @@ pub fn segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Tensor<2> 
     accept(try_segment_mm(a, b, segments))
 }
 
-/// [`segment_mm`] that returns what is wrong with its arguments.
+/// [`segment_mm`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// A wrong number of rows, of matrices or of their rows; rows of more than `u32::MAX` entries; different element types
@@ -91,7 +91,7 @@ pub fn gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Tensor<2> {
     accept(try_gather_mm(a, b, types))
 }
 
-/// [`gather_mm`] that returns what is wrong with its arguments.
+/// [`gather_mm`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_segment_mm`].
@@ -130,7 +130,7 @@ fn plan_segments(a: &Tensor<2>, b: &Tensor<3>, segments: &Segments) -> Result<Ty
 }
 
 fn plan_types(a: &Tensor<2>, b: &Tensor<3>, types: &TypeIndex) -> Result<TypedPlan, OpsError> {
-    let rows = ("one per type given", types.num_rows());
+    let rows = ("one per row of `types`", types.num_rows());
     let output = check("gather_mm", a, b, rows, types.num_types())?;
     Ok(TypedPlan::types(types, a.dims()[1], output)?)
 }

@@ -52,7 +52,7 @@ pub fn adam_step_rows(
     accept(try_adam_step_rows(param, grad, moment_1, moment_2, ids, step))
 }
 
-/// [`adam_step_rows`] that returns what is wrong with its arguments.
+/// [`adam_step_rows`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Different shapes, element types or devices; an element type without a kernel; an id out of range; ids that are not

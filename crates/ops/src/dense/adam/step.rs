@@ -70,7 +70,7 @@ pub fn adam_step<const D: usize>(
 /// Parameter and both moments after a step.
 pub type AdamStepped<const D: usize> = (Tensor<D>, Tensor<D>, Tensor<D>);
 
-/// [`adam_step`] that returns what is wrong with its arguments.
+/// [`adam_step`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Different shapes, element types or devices; an element type without a kernel; a step numbered 0.

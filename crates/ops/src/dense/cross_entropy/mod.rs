@@ -64,7 +64,7 @@ pub fn cross_entropy_rows(
     accept(try_cross_entropy_rows(logits, rows, targets, reduction))
 }
 
-/// [`cross_entropy_rows`] that returns what is wrong with its arguments.
+/// [`cross_entropy_rows`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// Different numbers of rows and targets; a row or target out of range; an element type without a kernel.

@@ -57,7 +57,7 @@ pub fn dropout(x: Tensor<2>, prob: f64, stream: Stream, ids: Option<Arc<[u64]>>)
     accept(try_dropout(x, prob, stream, ids))
 }
 
-/// [`dropout`] that returns what is wrong with its arguments.
+/// [`dropout`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// `prob` outside `[0, 1)`; ids that are not one per row; an element type without a kernel.

@@ -62,7 +62,7 @@ pub fn bias_activation(
     accept(try_bias_activation(x, bias, activation, dropout))
 }
 
-/// [`bias_activation`] that returns what is wrong with its arguments.
+/// [`bias_activation`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// A bias whose length is not the feature size; different element types or devices; an element type without a kernel; a

@@ -47,15 +47,15 @@ pub(super) fn forward<B: Backend>(
 
 pub(super) fn gradient<B: GnnBackend>(
     EpilogueGrad { plan, bias }: &EpilogueGrad,
-    given: EpilogueGradInputs<B>,
+    inputs: EpilogueGradInputs<B>,
 ) -> Tensors<B> {
-    let (dtype, [_, columns]) = (given.grad.dtype(), plan.shape());
-    let mut d = dropped::<B>(widen::<B>(given.grad), plan);
-    if let Some(open) = given.open {
+    let (dtype, [_, columns]) = (inputs.grad.dtype(), plan.shape());
+    let mut d = dropped::<B>(widen::<B>(inputs.grad), plan);
+    if let Some(open) = inputs.open {
         let closed = B::int_equal_elem(open, 0.into(), bools::<B>(&d));
         d = B::float_mask_fill(d, closed, 0.0.into());
     }
-    if let Some(y) = given.out {
+    if let Some(y) = inputs.out {
         // Dropped entries are 0 and have gradient 0, so the slope does not matter for them.
         let scale = plan.dropout().map_or(1.0, |d| d.scale());
         let y = B::float_div_scalar(widen::<B>(y), scale.into());

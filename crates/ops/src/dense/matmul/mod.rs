@@ -49,7 +49,7 @@ pub fn matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
     accept(try_matmul_rows(x, w))
 }
 
-/// [`matmul_rows`] that returns what is wrong with its arguments.
+/// [`matmul_rows`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// A number of rows of `w` that is not the feature size of `x`; different element types or devices; an element type
@@ -119,7 +119,7 @@ pub fn matmul_rows_onto(x: Tensor<2>, w: Tensor<2>, sum: Tensor<2>) -> Tensor<2>
     accept(try_matmul_rows_onto(x, w, sum))
 }
 
-/// [`matmul_rows_onto`] that returns what is wrong with its arguments.
+/// [`matmul_rows_onto`] that returns an error instead of panicking.
 ///
 /// # Errors
 /// As [`try_matmul_rows`]; a `sum` with a wrong shape, element type or device.

@@ -43,7 +43,7 @@ impl Endpoints {
     /// Projects source features, exchanges them between ranks, and selects the rows of destinations.
     ///
     /// # Errors
-    /// One tensor for an edge type that joins two node types; numbers of rows that are not those of the view.
+    /// One tensor for an edge type that joins two node types; wrong numbers of rows.
     pub fn exchange(
         op: &'static str,
         edges: &Edges<'_>,

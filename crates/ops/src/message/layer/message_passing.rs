@@ -132,11 +132,11 @@ pub trait MessagePassing {
         accept(self.try_propagate(edges, x))
     }
 
-    /// [`propagate`](Self::propagate) that returns what is wrong with its arguments.
+    /// [`propagate`](Self::propagate) that returns an error instead of panicking.
     ///
     /// # Errors
-    /// One tensor for an edge type that joins two node types, numbers of rows that are not those of the view, edge
-    /// features where [`READS_FEATURES`](Self::READS_FEATURES) is `false`.
+    /// One tensor for an edge type that joins two node types; wrong numbers of rows; edge features where
+    /// [`READS_FEATURES`](Self::READS_FEATURES) is `false`.
     fn try_propagate<'a>(
         &self,
         edges: impl Into<Edges<'a>>,

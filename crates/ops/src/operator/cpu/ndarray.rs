@@ -50,7 +50,7 @@ impl Host for NdArray {
     fn ints(tensor: &IntTensor<Self>) -> Cow<'_, [i32]> {
         match tensor {
             NdArrayTensor::I32(s) => entries!(s),
-            other => panic!("winning edge ids are 32-bit integers, got {other:?}"),
+            other => panic!("argmax edge ids must be 32-bit integers, got {other:?}"),
         }
     }
     fn from_floats<T: Float>(data: Vec<T>, shape: Shape) -> FloatTensor<Self> {

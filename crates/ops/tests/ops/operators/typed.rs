@@ -253,7 +253,7 @@ fn what_is_refused() {
     let error = try_gather_mm(a.clone(), b.clone(), &types).unwrap_err().to_string();
     assert_eq!(
         error,
-        "gather_mm: `a` must have 2 rows (one per type given), got 3; give as many rows"
+        "gather_mm: `a` must have 2 rows (one per row of `types`), got 3; give as many rows"
     );
     let error = TypeIndex::try_new(&[0u16, 2], 2).unwrap_err().to_string();
     assert_eq!(error, "type_index: `types[1]` must lie in 0..2 (types), got 2; number them from 0");
