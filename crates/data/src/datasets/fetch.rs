@@ -457,9 +457,9 @@ pub(super) fn fetch_set(
     dir: &Path,
     missing: &[&RemoteFile],
 ) -> Result<(), DataError> {
-    if progress {
-        eprintln!("{set}: licence: {}; please cite: {}", about.licence, about.citation);
-    }
+    let notice = format!("{set}: licence: {}; please cite: {}", about.licence, about.citation);
+    tracing::info!("{notice}");
+    Progress::elapsed(progress, set).finish(notice);
     fetch_files(progress, dir, missing)
 }
 

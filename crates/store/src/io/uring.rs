@@ -11,6 +11,15 @@ use super::threads::whole;
 /// Maximal number of requests in flight.
 const DEPTH: u32 = 128;
 
+/// Ends the process when it is dropped by unwinding.
+struct AbortOnDrop;
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        std::process::abort();
+    }
+}
+
 /// A submission and completion queue of the kernel.
 pub(super) struct Ring(IoUring);
 
@@ -76,9 +85,9 @@ impl Ring {
                     ) => {}
                 Err(e) => {
                     // The kernel may still write to the buffer, so its memory must never be reused, not even by
-                    // unwinding.
-                    eprintln!("io_uring failed with {under_way} requests in flight: {e}");
-                    std::process::abort();
+                    // unwinding: the panic hook reports the reason, then the process ends.
+                    let _abort = AbortOnDrop;
+                    panic!("io_uring failed with {under_way} requests in flight: {e}");
                 }
             }
             for entry in self.0.completion() {

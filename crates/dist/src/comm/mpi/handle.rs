@@ -13,9 +13,10 @@ pub(super) struct Handle(pub(super) SimpleCommunicator);
 #[expect(unsafe_code, reason = "a handle of the MPI library")]
 unsafe impl Send for Handle {}
 
-/// Prints the reason and aborts all ranks.
+/// Reports the reason to the panic hook and aborts all ranks.
 pub(super) fn fail(rank: usize, message: &str) -> ! {
-    eprintln!("rank {rank}: {message}; ending all ranks");
+    let report = || panic!("rank {rank}: {message}; ending all ranks");
+    let _: Result<(), _> = std::panic::catch_unwind(report);
     end()
 }
 
