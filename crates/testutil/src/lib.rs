@@ -13,11 +13,11 @@ pub mod counting_allocator;
 pub mod damage;
 pub mod faults;
 mod folders;
+#[cfg(test)]
+mod forbidden_calls;
 pub mod graphs;
 #[cfg(test)]
 mod modules;
-#[cfg(test)]
-mod opened_files;
 mod record;
 mod skip;
 #[cfg(feature = "tensors")]

@@ -1,4 +1,4 @@
-//! Looks for files that the library opens by path without the check of `files::open`.
+//! Searches the libraries' sources for files that are opened without the check of `files::open`, and for prints.
 
 use std::path::Path;
 
@@ -73,6 +73,20 @@ fn files_are_opened_by_one_function() {
     let mut allowed = ALLOWED.map(|a| a.0);
     allowed.sort_unstable();
     assert_eq!(seen, allowed, "every exception is one");
+}
+
+/// A library reports by results, panics, progress bars and `tracing`: programs own the terminal.
+#[test]
+fn libraries_do_not_print() {
+    let (root, mut found) = (root(), vec![]);
+    let mut look = |path: &Path, text: &str| {
+        let prints = |line: &&str| line.contains("println!(") || line.contains("dbg!(");
+        let name = path.strip_prefix(&root).unwrap().display();
+        found.extend(code(text).lines().filter(prints).map(|line| format!("{name}: {line}")));
+    };
+    sources(&root.join("crates"), &mut look);
+    sources(&root.join("src"), &mut look);
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 /// What is found: calls, and not comments, tests, types of the library and files of the system.
