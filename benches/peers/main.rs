@@ -7,7 +7,7 @@
 //! cargo bench -p burn-gnn-benches -- minibatch arxiv-like        # an epoch of GraphSAGE by mini-batches
 //! cargo bench -p burn-gnn-benches -- messages arxiv-like         # user-defined message and reduce functions beside builtin ones
 //! cargo bench -p burn-gnn-benches -- reorder arxiv-like          # sampling, gathering and GSpMM under other numbers of nodes
-//! cargo bench -p burn-gnn-benches -- tables [PYTHON]             # reading tables; CSV and Matrix Market beside pandas and SciPy
+//! cargo bench -p burn-gnn-benches -- tables [PYTHON]             # reading tables; CSV, Parquet and Matrix Market next to pandas and SciPy
 //! cargo bench -p burn-gnn-benches -- partition arxiv-like 8 metis # a partitioning with its files (see partition.rs for methods)
 //! cargo bench -p burn-gnn-benches -- precision arxiv-like        # f32 against f16 and bf16
 //! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16); copy_u_max, BENCH_ALLOCATOR=counted: what it keeps

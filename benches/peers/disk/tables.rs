@@ -1,13 +1,17 @@
-//! Measures reading tables of ten million weighted edges, compared with `wc -l` on the same file, and CSV and Matrix Market files
-//! compared with pandas and SciPy.
+//! Measures reading tables of ten million weighted edges, compared with `wc -l` on the same file, and CSV, Parquet and
+//! Matrix Market files compared with pandas and SciPy.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use burn::tensor::Device;
-use burn_gnn::data::{Builder, Csv, DataError, Decoder, load_matrix_market, read_edges};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_gnn::Graph;
+use burn_gnn::data::{
+    Builder, Csv, DataError, Decoder, load_matrix_market, read_edges, write_edge_table,
+};
+use burn_gnn::graph::Ids;
 use serde_json::json;
 
 use crate::measure::{Entry, Times, emit};
@@ -16,8 +20,8 @@ const EDGES: i64 = 10_000_000;
 const NODES: i64 = 1_000_003;
 const RUNS: usize = 3;
 
-/// Tables of GraphLearn's format; with the interpreter `python`, whose environment has pandas and SciPy, CSV and Matrix
-/// Market next to them, in turns.
+/// Reads tables of GraphLearn's format, and CSV, Parquet and Matrix Market files. With the interpreter `python`, whose
+/// environment has pandas, pyarrow and SciPy, these read the same files in turns.
 pub(crate) fn run(python: Option<&str>) -> Result<()> {
     let folder = tempfile::tempdir()?;
     readers(folder.path(), python)?;
@@ -58,11 +62,11 @@ pub(crate) fn run(python: Option<&str>) -> Result<()> {
 }
 
 /// Prints the CPU time of a statement that reads the file `f`, in milliseconds.
-const PEER: &str = "import sys, time, pandas, scipy.io\nf = sys.argv[1]\nt = time.process_time()\n";
+const PEER: &str = "import sys, time, pandas, pyarrow.parquet, scipy.io\nf = sys.argv[1]\nt = time.process_time()\n";
 
 fn readers(folder: &Path, python: Option<&str>) -> Result<()> {
     const ROWS: i64 = 1_500_000;
-    let (csv, matrix) = (folder.join("edges.csv"), folder.join("m.mtx"));
+    let [csv, parquet, matrix] = ["edges.csv", "edges.parquet", "m.mtx"].map(|f| folder.join(f));
     write(&csv, "src_id,dst_id,weight,timestamp", ROWS, |i| {
         let (src, dst) = (i * 2_654_435_761 % NODES, i * 40_503 % 999_983);
         format!(
@@ -78,12 +82,30 @@ fn readers(folder: &Path, python: Option<&str>) -> Result<()> {
     })?;
     let names = Csv::default().with_weight("weight").with_timestamp("timestamp");
     let decoder = Decoder::new().csv(names);
+    // The Parquet file has the content of the CSV file.
+    let tables = read_edges(&csv, &decoder)?;
+    let ids = |ids: &Ids| match ids {
+        Ids::Int(ids) => ids.iter().map(|&id| id as u32).collect::<Vec<_>>(),
+        Ids::Text(_) => unreachable!("the ids in the file are numbers"),
+    };
+    let mut g = Graph::homogeneous(NODES as usize, ids(&tables.src), ids(&tables.dst))?;
+    let column = |v: Vec<f32>| Tensor::<1>::from_data(TensorData::from(&v[..]), &Device::flex());
+    let times = tables.columns.timestamps.unwrap_or_default();
+    let times =
+        Tensor::<1, Int>::from_data(TensorData::from(&times[..]), (&Device::flex(), DType::I64));
+    let frame = g.edges_mut(0)?;
+    frame.insert("weight", column(tables.columns.weights.unwrap_or_default()))?;
+    frame.insert("timestamp", times)?;
+    write_edge_table(&parquet, &g, ..)?;
+    drop(g);
     let read_csv = || read_edges(&csv, &decoder).map(|t| t.src.len());
+    let read_parquet = || read_edges(&parquet, &decoder).map(|t| t.src.len());
     let read_matrix = || load_matrix_market(&matrix, &Device::flex()).map(|g| g.total_edges());
     /// Reads a file and returns its number of rows.
     type Read<'a> = &'a dyn Fn() -> Result<usize, DataError>;
-    let entries: [(&str, &Path, &str, Read<'_>); 2] = [
+    let entries: [(&str, &Path, &str, Read<'_>); 3] = [
         ("csv", &csv, "pandas.read_csv(f)", &read_csv),
+        ("parquet", &parquet, "pandas.read_parquet(f)", &read_parquet),
         ("matrix-market", &matrix, "scipy.io.mmread(f)", &read_matrix),
     ];
     for (op, path, statement, read) in entries {

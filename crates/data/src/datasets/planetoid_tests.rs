@@ -292,10 +292,7 @@ fn refusals() {
         "a separate list of neighbours for each node",
     );
     refused(&|d| put(d, "graph", b"e."), "expected a mark, found none");
-    refused(
-        &|d| put(d, "graph", b"h\x07."),
-        "expected a place of the memo that is filled, found 7",
-    );
+    refused(&|d| put(d, "graph", b"h\x07."), "expected a filled place of the memo, found 7");
     refused(&|d| put(d, "allx", b"K\x01."), "expected a CSR matrix of SciPy, found the number 1");
     refused(
         &|d| put(d, "ally", &Pickler::new().array(&[3], "i4", &[0; 12]).done()),

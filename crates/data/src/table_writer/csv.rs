@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use burn_gnn_files::DataError;
 
-use super::{Cells, Numbers, Table, TableColumn, joined};
+use super::table::{Cells, Numbers, Table, TableColumn, joined};
 use crate::files::write_atomic;
 
 /// Rows per copy to the host.

@@ -3,7 +3,7 @@
 use burn_gnn_files::DataError;
 use burn_gnn_graph::FileId;
 
-use super::{Cells, FileIds, Table, TableColumn};
+use super::table::{Cells, FileIds, Table, TableColumn};
 use crate::arrays::npy::{write_npy, write_npy_numbers, write_npy_texts};
 use crate::files::{create_dirs, format_error, io_error};
 

@@ -15,7 +15,7 @@ use ::parquet::schema::types::Type;
 use burn::tensor::DType;
 use burn_gnn_files::{AtomicFile, DataError};
 
-use super::{Cells, Numbers, Table, TableColumn, joined};
+use super::table::{Cells, Numbers, Table, TableColumn, joined};
 use crate::files::io_error;
 
 /// Rows per group.

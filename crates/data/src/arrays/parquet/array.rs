@@ -4,7 +4,8 @@ use std::path::Path;
 
 use burn_gnn_files::DataError;
 
-use super::{Cells, ParquetFile, Values};
+use super::cells::{Cells, Values};
+use super::file::ParquetFile;
 use crate::arrays::npy::{NpyArray, NpyValues};
 use crate::files::decompression_limit::MAX_EXPANSION;
 use crate::files::{cut, format_error};

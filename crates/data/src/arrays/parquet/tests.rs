@@ -11,7 +11,9 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 
-use super::{Cell, ParquetFile, read_parquet_array};
+use super::array::read_parquet_array;
+use super::cells::Cell;
+use super::file::ParquetFile;
 use crate::files::corrupt_file::{damage, spoil};
 use crate::{AttrType, Csv, Decoder, ReadOptions, Source, read_edges, read_nodes, read_nodes_with};
 

@@ -4,7 +4,7 @@ use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use parquet::data_type::Int96;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::Values;
+use super::cells::Values;
 use crate::files::Expected;
 
 /// How the stored values of a column are read.

@@ -374,7 +374,7 @@ fn array(json: &Path, format: &str, path: &Path, known: &str) -> Result<NpyArray
     match format {
         "numpy" => NpyArray::read(path),
         #[cfg(feature = "parquet")]
-        "parquet" => crate::arrays::parquet::read_parquet_array(path),
+        "parquet" => crate::arrays::parquet::array::read_parquet_array(path),
         _ => Err(format_error(
             json,
             format!("format: expected {known}, found `{format}`; convert the files"),

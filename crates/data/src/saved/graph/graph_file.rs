@@ -8,8 +8,9 @@ use burn_gnn_graph::{Column, EdgeType, Frame, Graph, Relation};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-use super::description::{ColumnEntry, DTYPES, Description, EdgeEntry, edges_key, fingerprint};
-use super::extras::Extras;
+use super::description::{ColumnEntry, Description, EdgeEntry, edges_key, fingerprint};
+use super::dtypes::DTYPES;
+use super::frame_data::FrameData;
 use super::tensor_file::{JSON, TensorFile};
 use crate::columns::host_column::{column_of, unsupported};
 use crate::files::{duplicate, format_error, node_count, unknown_ntype};
@@ -50,17 +51,17 @@ impl TensorFile<'_> {
         }
         let mut graph = b.build()?;
         let mut expected = 2 * types.len();
-        let mut read = |prefix: &str, columns: &[_], extras: &Extras, frame: &mut Frame| {
-            expected += columns.len() + extras.keys(prefix).len();
+        let mut read = |prefix: &str, columns: &[_], frame_data: &FrameData, frame: &mut Frame| {
+            expected += columns.len() + frame_data.keys(prefix).len();
             self.columns(prefix, columns, frame, keep)?;
-            extras.read(prefix, self, frame)
+            frame_data.read(prefix, self, frame)
         };
         for n in &d.node_types {
             let frame = graph.nodes_mut(&n.name)?;
-            read(&format!("node/{}", n.name), &n.columns, &n.extras, frame)?;
+            read(&format!("node/{}", n.name), &n.columns, &n.frame_data, frame)?;
         }
         for (t, e) in types.iter().zip(&d.edge_types) {
-            read(&format!("edge/{t}"), &e.columns, &e.extras, graph.edges_mut(t)?)?;
+            read(&format!("edge/{t}"), &e.columns, &e.frame_data, graph.edges_mut(t)?)?;
         }
         if self.tensors.count() != expected {
             return Err(format_error(
@@ -83,14 +84,16 @@ impl TensorFile<'_> {
             .map(EdgeEntry::etype)
             .flat_map(|t| ["src", "dst"].map(|end| edges_key(&t, end)))
             .collect();
-        let mut frame = |prefix: String, columns: &[ColumnEntry], extras: &Extras| {
+        let mut frame = |prefix: String, columns: &[ColumnEntry], frame_data: &FrameData| {
             keys.extend(columns.iter().map(|c| format!("{prefix}/{}", c.name)));
-            keys.extend(extras.keys(&prefix));
+            keys.extend(frame_data.keys(&prefix));
         };
-        d.node_types.iter().for_each(|n| frame(format!("node/{}", n.name), &n.columns, &n.extras));
+        d.node_types
+            .iter()
+            .for_each(|n| frame(format!("node/{}", n.name), &n.columns, &n.frame_data));
         d.edge_types
             .iter()
-            .for_each(|e| frame(format!("edge/{}", e.etype()), &e.columns, &e.extras));
+            .for_each(|e| frame(format!("edge/{}", e.etype()), &e.columns, &e.frame_data));
         let counts: Vec<usize> = d.node_types.iter().map(|n| n.count as usize).collect();
         // Each was there when the graph was made.
         let views: Vec<_> =

@@ -1,7 +1,8 @@
 //! Saves and loads a graph as `graph.json` and `graph.safetensors`.
 
 mod description;
-mod extras;
+mod dtypes;
+mod frame_data;
 mod graph_file;
 mod tensor_file;
 mod tensor_writer;
@@ -20,8 +21,9 @@ use burn_gnn_graph::{Column, EdgeType, Frame, Graph};
 use burn_gnn_sampling::MappedRows;
 use safetensors::Dtype;
 
-use description::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, NodeEntry, edges_key};
-use extras::Extras;
+use description::{ColumnEntry, Description, EdgeEntry, NodeEntry, edges_key};
+use dtypes::{BOOL, DTYPES};
+use frame_data::FrameData;
 use tensor_file::{JSON, TensorFile, read_tensors};
 use tensor_writer::Stored;
 
@@ -99,15 +101,15 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError>
         graph.schema().ntypes().iter().zip(graph.node_counts()).zip(graph.node_frames())
     {
         let columns = stored_columns(&format!("node/{name}"), frame, &mut tensors)?;
-        let extras = Extras::of(&format!("node/{name}"), frame, &mut tensors);
-        node_types.push(NodeEntry { name: name.clone(), count: count as u64, columns, extras });
+        let frame_data = FrameData::of(&format!("node/{name}"), frame, &mut tensors);
+        node_types.push(NodeEntry { name: name.clone(), count: count as u64, columns, frame_data });
     }
     let mut edge_types = vec![];
     for ((t, r), frame) in
         graph.schema().etypes().iter().zip(graph.relations()).zip(graph.edge_frames())
     {
         let columns = stored_columns(&format!("edge/{t}"), frame, &mut tensors)?;
-        let extras = Extras::of(&format!("edge/{t}"), frame, &mut tensors);
+        let frame_data = FrameData::of(&format!("edge/{t}"), frame, &mut tensors);
         let (src, relation, dst) = (t.src.clone(), t.relation.clone(), t.dst.clone());
         edge_types.push(EdgeEntry {
             src,
@@ -115,7 +117,7 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError>
             dst,
             count: r.num_edges() as u64,
             columns,
-            extras,
+            frame_data,
         });
     }
     let file = dir.join(TENSORS);

@@ -5,7 +5,7 @@ use std::io;
 use burn_gnn_graph::Column;
 use safetensors::Dtype;
 
-use super::description::BOOL;
+use super::dtypes::BOOL;
 use crate::columns::host_column::{self, PART};
 
 /// A tensor on its way to a file.

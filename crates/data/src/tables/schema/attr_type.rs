@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn impossible_ones() {
         for (text, part) in [
-            (r#""double""#, "expected a type of int, float, string, got \"double\""),
+            (r#""long""#, "expected a type of int, float, double, string, got \"long\""),
             (r#"["int", 10, true]"#, "multi-value attribute must be string type."),
             (r#"["float", null, true]"#, "multi-value attribute must be string type."),
             (r#"["float", 10]"#, "got 10 buckets of float"),

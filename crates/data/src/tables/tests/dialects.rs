@@ -181,7 +181,7 @@ fn quotes_that_enclose_no_field() {
         (
             &names,
             "id,a\n1,x\n2,\"b\n3,c\n4,\"d\"\n".into(),
-            "p.csv:3:2: expected a delimiter or a line end behind the closing quote",
+            "p.csv:3:2: expected a delimiter or a line end after the closing quote",
         ),
         (&names, "id,\"a\n1,x\n".into(), "p.csv:1:2: expected a closing quote"),
         (

@@ -14,7 +14,7 @@ use crate::files::{duplicate, format_error};
 /// Lists, texts and ids of the nodes or edges of one type, in the description.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Extras {
+pub(super) struct FrameData {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     lists: Vec<ListEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -33,7 +33,7 @@ fn is_false(value: &bool) -> bool {
 #[serde(deny_unknown_fields)]
 struct ListEntry {
     name: String,
-    /// Values of all rows together.
+    /// Number of values of all rows.
     values: u64,
 }
 
@@ -41,7 +41,7 @@ struct ListEntry {
 #[serde(deny_unknown_fields)]
 struct TextEntry {
     name: String,
-    /// Of all rows together.
+    /// Number of bytes of all rows.
     bytes: u64,
 }
 
@@ -49,17 +49,17 @@ struct TextEntry {
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 enum IdEntry {
     Int64,
-    /// `bytes` of text.
+    /// Texts of `bytes` bytes.
     String {
         bytes: u64,
     },
 }
 
-impl Extras {
+impl FrameData {
     pub(super) fn is_empty(&self) -> bool {
         self.lists.is_empty() && self.texts.is_empty() && self.ids.is_none() && !self.global_ids
     }
-    /// Tensors of the file that these are, in the order of [`of`](Self::of).
+    /// Keys of their tensors in the file, in the order of [`of`](Self::of).
     pub(super) fn keys(&self, prefix: &str) -> Vec<String> {
         let lists = self.lists.iter().flat_map(|l| {
             ["indptr", "values"].map(|part| format!("list/{prefix}/{}/{part}", l.name))
@@ -80,12 +80,12 @@ impl Extras {
         keys
     }
 
-    /// The extras of a frame, whose tensors are appended to `out`. `prefix` is `node/<type>` or `edge/<type>`.
+    /// Describes the lists, texts and ids of a frame and appends their tensors to `out`. `prefix` is `node/<type>` or
+    /// `edge/<type>`.
     pub(super) fn of<'a>(prefix: &str, frame: &'a Frame, out: &mut Vec<Stored<'a>>) -> Self {
-        let mut extras = Self::default();
+        let mut data = Self::default();
         for (name, list) in frame.lists() {
-            extras
-                .lists
+            data.lists
                 .push(ListEntry { name: name.to_owned(), values: list.values().len() as u64 });
             out.push(Stored::numbers(
                 format!("list/{prefix}/{name}/indptr"),
@@ -99,30 +99,29 @@ impl Extras {
             ));
         }
         for (name, texts) in frame.texts() {
-            extras
-                .texts
+            data.texts
                 .push(TextEntry { name: name.to_owned(), bytes: texts.parts().0.len() as u64 });
             put_texts(&format!("text/{prefix}/{name}"), texts, out);
         }
         match frame.ids().map(NodeIds::ids) {
             None => {}
             Some(Ids::Int(ids)) => {
-                extras.ids = Some(IdEntry::Int64);
+                data.ids = Some(IdEntry::Int64);
                 out.push(Stored::numbers(format!("ids/{prefix}"), Dtype::I64, ids));
             }
             Some(Ids::Text(texts)) => {
-                extras.ids = Some(IdEntry::String { bytes: texts.parts().0.len() as u64 });
+                data.ids = Some(IdEntry::String { bytes: texts.parts().0.len() as u64 });
                 put_texts(&format!("ids/{prefix}"), texts, out);
             }
         }
         if let Some(ids) = frame.global_ids() {
-            extras.global_ids = true;
+            data.global_ids = true;
             out.push(Stored::numbers(format!("global_ids/{prefix}"), Dtype::U64, ids.as_slice()));
         }
-        extras
+        data
     }
 
-    /// Reads them back into a frame.
+    /// Reads lists, texts and ids into a frame.
     pub(super) fn read(
         &self,
         prefix: &str,
