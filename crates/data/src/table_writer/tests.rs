@@ -1,4 +1,4 @@
-//! Tables that are written and read again.
+//! Writes tables and reads them again.
 
 use std::path::Path;
 
@@ -54,11 +54,11 @@ fn library(rows: usize) -> Graph {
     g
 }
 
-/// Both kinds of files are read by the names that the writer returns, row for row.
+/// CSV and Parquet files are read by the names that the writer returns.
 #[test]
-fn nodes_come_back() {
+fn written_nodes_are_read_again() {
     let dir = tempfile::tempdir().unwrap();
-    // More rows than are formatted at a time, and than a group of Parquet has.
+    // More rows than a part of CSV and than a group of Parquet.
     for (file, rows) in [("p.csv", 5000), ("p.parquet", 70_000)] {
         let (g, path) = (library(rows), dir.path().join(file));
         let columns = write_node_table(&path, &g, "person").unwrap();
@@ -94,9 +94,9 @@ fn nodes_come_back() {
     }
 }
 
-/// Number ids and text ids in one edge table, each end declared on its own.
+/// An edge table whose sources have numbers and whose destinations have texts as ids.
 #[test]
-fn a_graph_comes_back() {
+fn a_written_graph_is_read_again() {
     let g = library(6);
     let dir = tempfile::tempdir().unwrap();
     for ending in ["csv", "parquet"] {
@@ -168,7 +168,7 @@ fn folders_of_arrays() {
 }
 
 #[test]
-fn refusals() {
+fn invalid_tables_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     let mut g = library(2);
     let text = |g: &Graph, name: &str| {

@@ -90,24 +90,24 @@ pub struct NpyArray {
 /// Reads a `.npy` file of one of the types of [`NpyValues`], of either byte order, and puts it into C order.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for a header that is no header, another type (objects, which are pickles,
-/// included), or another length than the shape asks for.
+/// [`DataError::Io`]; [`DataError::Format`] for a malformed header, another type (such as objects, which are pickles), or
+/// another length than the shape has.
 ///
 /// # Cost
-/// The array once; in Fortran order (`array.T`, `DataFrame.to_numpy()`) twice while it is read.
+/// Memory for the array; for Fortran order (`array.T`, `DataFrame.to_numpy()`) twice that while it is read.
 pub fn read_npy(path: impl AsRef<Path>) -> Result<NpyArray, DataError> {
     NpyArray::read(path.as_ref())
 }
 
 impl NpyArray {
-    /// Reads and checks a file; see the module.
+    /// Reads and validates a file.
     pub(crate) fn read(path: &Path) -> Result<Self, DataError> {
         let (file, len) = open(path)?;
         Self::from_reader(path, BufReader::with_capacity(1 << 18, file), len, true)
     }
 
-    /// The array that `reader` gives in `len` bytes. `stored`: a file of that length stands behind, so memory may be
-    /// taken at once.
+    /// Reads an array of `len` bytes. `stored`: the bytes are a file of that length, so memory for all of them may be
+    /// allocated at once.
     pub(crate) fn from_reader(
         path: &Path,
         mut reader: impl Read,
@@ -177,7 +177,7 @@ impl NpyArray {
         Ok(Self { path: path.into(), shape, values })
     }
 
-    /// The file, and the name in it for one of several arrays.
+    /// The file, with the name of the array in an archive.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -185,12 +185,12 @@ impl NpyArray {
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
-    /// The values, the last axis fastest.
+    /// The values, in C order.
     pub fn values(&self) -> &NpyValues {
         &self.values
     }
 
-    /// Refuses another shape; `None` stands for any length.
+    /// Returns an error for another shape; `None` is any length.
     pub(crate) fn expect_shape(&self, expected: &[Option<usize>]) -> Result<(), DataError> {
         let fits = self.shape.len() == expected.len()
             && self.shape.iter().zip(expected).all(|(s, e)| e.is_none_or(|e| e == *s));
@@ -205,10 +205,10 @@ impl NpyArray {
         ))
     }
 
-    /// Whole numbers of any type.
+    /// Converts whole numbers of any type.
     ///
     /// # Errors
-    /// [`DataError::Format`] for another type, and for a number of `uint64` above that of `int64`.
+    /// [`DataError::Format`] for another type, and for a `uint64` that `int64` cannot represent.
     pub fn into_i64(self) -> Result<Vec<i64>, DataError> {
         Ok(match self.values {
             NpyValues::I8(v) => v.into_iter().map(i64::from).collect(),
@@ -239,7 +239,7 @@ impl NpyArray {
         }
     }
 
-    /// Numbers of any type, as f32; fractions are rounded to the nearest f32.
+    /// Converts numbers of any type to f32; fractions are rounded to the nearest f32.
     ///
     /// # Errors
     /// [`DataError::Format`] for texts, and for a number that f32 cannot represent: one that would become infinite or 0, a
@@ -266,7 +266,8 @@ impl NpyArray {
         })
     }
 
-    /// The array as a column of a [`Frame`](burn_gnn_graph::Frame), whose rows are the first axis, in its own type.
+    /// Converts the array to a column of a [`Frame`](burn_gnn_graph::Frame) of the same element type. The first axis are
+    /// the rows.
     ///
     /// # Errors
     /// [`DataError::Format`] for texts, for a single value and for more axes than [`Column::MAX_RANK`];
@@ -287,7 +288,7 @@ impl NpyArray {
     pub(crate) fn wrong_dtype(&self, expected: &str) -> DataError {
         format_error(&self.path, format!("expected dtype {expected}, found {}", self.dtype()))
     }
-    /// Name of the element type as numpy calls it.
+    /// NumPy's name of the element type.
     fn dtype(&self) -> &'static str {
         match self.values {
             NpyValues::Bool(_) => "bool",
@@ -307,7 +308,7 @@ impl NpyArray {
     }
 }
 
-/// The entries with the last axis fastest, of those with the first axis fastest.
+/// Converts entries from Fortran order to C order.
 fn c_order<T: Clone>(values: &[T], shape: &[usize]) -> Vec<T> {
     let strides: Vec<usize> = shape
         .iter()
@@ -333,20 +334,20 @@ fn c_order<T: Clone>(values: &[T], shape: &[usize]) -> Vec<T> {
     out
 }
 
-/// A text of UTF-32 in little endian; zeros at its end are none of it.
+/// Decodes UTF-32 in little endian, without the zeros at the end.
 fn utf32(bytes: &[u8]) -> Option<String> {
     let (units, _) = bytes.as_chunks();
     units.iter().map(|&c| char::from_u32(u32::from_le_bytes(c))).collect()
 }
 
-/// The data behind a header.
+/// The data after a header.
 struct Data<'a, R> {
     path: &'a Path,
     reader: R,
-    /// Entries, of the size that the header says.
+    /// Entries of the size in the header.
     count: usize,
     stored: bool,
-    /// Bytes that are stored in reverse; 1: none.
+    /// Number of bytes whose order is reversed; 1: none.
     swapped: usize,
 }
 
@@ -357,7 +358,7 @@ impl<R: Read> Data<'_, R> {
         Ok(out)
     }
 
-    /// Appends `count` values; memory grows with what the reader gives unless a file stands behind.
+    /// Appends `count` values. Memory grows with the bytes that are read, unless they are a file.
     fn fill<T: Pod>(&mut self, out: &mut Vec<T>, count: usize) -> Result<(), DataError> {
         const STEP: usize = 1 << 18;
         if self.stored {
@@ -373,7 +374,7 @@ impl<R: Read> Data<'_, R> {
                 bytes.chunks_exact_mut(self.swapped).for_each(<[u8]>::reverse);
             }
         }
-        // What stands behind an entry of an archive (its checksum) is looked at when its end is met.
+        // The reader of an archive compares the checksum of an entry at its end.
         match self.reader.read(&mut [0]) {
             Ok(0) => Ok(()),
             Ok(_) => Err(format_error(self.path, "expected the end of the data, found more")),

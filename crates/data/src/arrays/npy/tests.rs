@@ -1,8 +1,8 @@
-//! Arrays that tests write, whole and broken.
+//! Tests with valid and invalid arrays.
 
 use super::*;
 
-/// Test help: the bytes of an array with the given header dictionary.
+/// The bytes of an array with this header dictionary.
 pub(crate) fn npy_bytes(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let fortran = if fortran { "True" } else { "False" };
     raw_npy(
@@ -211,7 +211,7 @@ fn fortran_order() {
 }
 
 #[test]
-fn wrong_length() {
+fn other_lengths_are_errors() {
     refused(&npy_bytes("<i4", false, "(3,)", &TWO), "expected 12 bytes of data, found 8");
     refused(&npy_bytes("<i4", false, "(1,)", &TWO), "expected 4 bytes of data, found 8");
     let whole = npy_bytes("<i4", false, "(2,)", &TWO);
@@ -222,7 +222,7 @@ fn wrong_length() {
 }
 
 #[test]
-fn wrong_dtype() {
+fn unsupported_dtypes_are_errors() {
     refused(
         &npy_bytes("<c8", false, "(1,)", &TWO),
         "uint8 to uint64, float16, float32, float64 or text, found '<c8'",

@@ -28,11 +28,11 @@ use crate::files::{NpyHead, format_error, write_atomic};
 /// ```
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for an element type that NumPy has no name for (quantized numbers). The
-/// file appears whole or not at all.
+/// [`DataError::Io`]; [`DataError::Format`] for an element type without a NumPy equivalent (quantized numbers). The file is
+/// written completely or not at all.
 ///
 /// # Cost
-/// One pass; a few MiB of a tensor are copied to the host at a time.
+/// One pass, which copies a few MiB of a tensor to the host at a time.
 pub fn write_npy(path: impl AsRef<Path>, values: impl Into<Column>) -> Result<(), DataError> {
     let (path, column) = (path.as_ref(), values.into());
     let Some((descr, stored)) = numpy_type(column.dtype()) else {
@@ -65,7 +65,7 @@ pub(crate) fn write_npy_texts<'a>(
     path: &Path,
     texts: impl ExactSizeIterator<Item = &'a str> + Clone,
 ) -> Result<(), DataError> {
-    // NumPy refuses a width of 0 in files.
+    // NumPy does not read a width of 0.
     let width = texts.clone().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
     write_atomic(path, |file| {
         let mut file = io::BufWriter::new(file);
@@ -78,7 +78,7 @@ pub(crate) fn write_npy_texts<'a>(
     })
 }
 
-/// Name of an element type, and the type that is written.
+/// NumPy's name of an element type, and the type that is written.
 fn numpy_type(dtype: DType) -> Option<(&'static str, DType)> {
     Some(match dtype {
         DType::F64 => ("<f8", dtype),

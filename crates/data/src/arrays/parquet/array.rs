@@ -1,4 +1,4 @@
-//! Reads a Parquet file as one array, as DGL's tools write it.
+//! Reads a Parquet file that DGL's tools wrote as one array.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use crate::arrays::npy::{NpyArray, NpyValues};
 use crate::files::decompression_limit::MAX_EXPANSION;
 use crate::files::{cut, format_error};
 
-/// The columns of a file, which have one type, as the columns of a matrix; a single column of lists of one length as
-/// its rows. The writer's note `shape`, such as `(10, 2, 3)`, says otherwise. Whole numbers become i64.
+/// Reads the columns of a file, which must have one type, as the columns of a matrix, or a single column of lists of equal
+/// length as its rows. The key `shape` of the metadata, such as `(10, 2, 3)`, sets another shape. Whole numbers become i64.
 pub(crate) fn read_parquet_array(path: &Path) -> Result<NpyArray, DataError> {
     let file = ParquetFile::open(path, MAX_EXPANSION)?;
     let names = file.names();
@@ -92,7 +92,7 @@ pub(crate) fn read_parquet_array(path: &Path) -> Result<NpyArray, DataError> {
     Ok(NpyArray { path: path.into(), shape, values })
 }
 
-/// A tuple as Python writes it, if it stands for so many values and has an axis.
+/// Parses a shape, a tuple in Python's notation, if it has an axis and as many values.
 fn shape(note: &str, values: usize) -> Option<Vec<usize>> {
     let inside = note.trim().strip_prefix('(')?.strip_suffix(')')?;
     let inside = inside.trim().strip_suffix(',').unwrap_or(inside);

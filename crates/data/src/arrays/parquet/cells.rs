@@ -1,8 +1,8 @@
-//! Converts the values of a Parquet column to a few types.
+//! Defines the decoded values of a Parquet column.
 
 use parquet::data_type::ByteArray;
 
-/// Values without nulls.
+/// The values of a column, without nulls.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Values {
     Int(Vec<i64>),
@@ -35,9 +35,9 @@ impl Values {
 #[derive(Debug)]
 pub(crate) struct Cells {
     pub(crate) values: Values,
-    /// Which rows have a value; `None`: all.
+    /// Whether each row has a value; `None`: all rows have one.
     pub(crate) present: Option<Vec<bool>>,
-    /// How many values each row has, where rows are lists.
+    /// Number of values of each row, if rows are lists.
     pub(crate) lists: Option<Vec<u32>>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum Cell<'a> {
     List(ListCell<'a>),
 }
 
-/// The list of a row: some values of its column.
+/// The list of a row: a range of the values of its column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ListCell<'a> {
     values: &'a Values,
@@ -75,7 +75,7 @@ impl Cells {
             (None, None) => self.values.len(),
         }
     }
-    /// Row after row.
+    /// The rows in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Cell<'_>> {
         let mut next = 0;
         (0..self.rows()).map(move |row| {
@@ -94,7 +94,7 @@ impl Cells {
 }
 
 impl<'a> Cell<'a> {
-    /// The text that a file of text would hold, nothing for a null; `room` holds that of numbers.
+    /// The cell as text, empty for a null; numbers are formatted into `room`.
     pub(crate) fn text(self, room: &'a mut String) -> &'a [u8] {
         use std::fmt::Write;
         room.clear();

@@ -19,14 +19,15 @@ use super::value_type::{ValueType, big_endian, decimals, nanoseconds, type_name,
 use crate::files::decompression_limit::expansion_limit;
 use crate::files::{Expected, format_error, open, within_limit};
 
-/// Rows decoded at a time.
+/// Rows per call of the decoder.
 const BATCH: usize = 1 << 13;
-/// Bytes to make room for before values are read, for each byte that they have in the file: rows may be claimed.
+/// Bytes that are reserved before values are read, for each byte of the column in the file. The number of rows is not
+/// trusted.
 const MOST_ROOM: usize = 4;
-/// Bytes that a value takes here.
+/// Bytes of a decoded value.
 const CELL: u64 = 8;
 
-/// A file whose description has been read.
+/// A Parquet file whose metadata was read.
 #[derive(Debug)]
 pub(crate) struct ParquetFile {
     path: PathBuf,
@@ -36,7 +37,7 @@ pub(crate) struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Reads the description at the end of a file; `max_expansion` is how many times its length the values may take.
+    /// Reads the metadata at the end of a file. Values may take at most `max_expansion` times the length of the file.
     pub(crate) fn open(path: &Path, max_expansion: u32) -> Result<Self, DataError> {
         let (file, len) = open(path)?;
         let metadata = guarded(path, || {
@@ -73,12 +74,12 @@ impl ParquetFile {
         })
     }
 
-    /// The leaves of the tree of columns.
+    /// The leaves of the schema.
     fn columns(&self) -> &[ColumnDescPtr] {
         self.metadata.file_metadata().schema_descr().columns()
     }
 
-    /// Names of the columns: that of the list for its elements, those of other nested ones with dots.
+    /// Names of the columns. Elements of a list have the name of the list, other nested columns a path with dots.
     pub(crate) fn names(&self) -> Vec<String> {
         self.columns().iter().map(|c| self.name(c)).collect()
     }
@@ -88,7 +89,7 @@ impl ParquetFile {
         column_name(root, column.path().parts())
     }
 
-    /// Whether a column holds texts.
+    /// Whether a column contains texts.
     pub(crate) fn is_text(&self, column: usize) -> bool {
         matches!(ValueType::of(&self.columns()[column]), Ok(ValueType::Text))
     }
@@ -98,13 +99,13 @@ impl ParquetFile {
         self.columns()[column].max_rep_level() > 0
     }
 
-    /// What the writer noted under a key.
+    /// The value of a key of the metadata.
     pub(crate) fn note(&self, key: &str) -> Option<&str> {
         let notes = self.metadata.file_metadata().key_value_metadata()?;
         notes.iter().find(|n| n.key == key)?.value.as_deref()
     }
 
-    /// The rows of a column before the first group.
+    /// A column without rows.
     pub(crate) fn no_rows(&self, column: usize) -> Result<Cells, DataError> {
         let ty = ValueType::of(&self.columns()[column]).map_err(|e| self.refuse(column, e))?;
         let lists = self.is_list(column).then(Vec::new);
@@ -116,7 +117,7 @@ impl ParquetFile {
         (0..group).try_fold(1usize, |sum, g| Ok(sum.saturating_add(self.rows(g)?)))
     }
 
-    /// All values of a column in a group of rows.
+    /// Decodes the values of a column in a group of rows.
     pub(crate) fn read(&self, group: usize, column: usize) -> Result<Cells, DataError> {
         guarded(&self.path, || self.decode(group, column))
     }
@@ -133,7 +134,7 @@ impl ParquetFile {
         let chunk = groups.column(column);
         if rows == 0 {
             return match chunk.num_values() {
-                // Writers give such a chunk places that are none.
+                // Writers give such a chunk invalid positions.
                 0 => self.no_rows(column),
                 found => Err(format_error(
                     &self.path,
@@ -142,7 +143,7 @@ impl ParquetFile {
             };
         }
         pages::check(&self.path, self.len, chunk, self.max_expansion)?;
-        // A handle of its own: reading moves the position of a shared one.
+        // Opened again, since reads move the position of a shared handle.
         let file = Arc::new(open(&self.path)?.0);
         let pages = SerializedPageReader::new(file, chunk, rows, None).map_err(wrong)?;
         let about = &self.columns()[column];
@@ -226,7 +227,7 @@ impl ParquetFile {
     }
 }
 
-/// The name of a leaf: without what writers name the levels inside of a list (`list.element`, `bag.array_element`).
+/// The name of a leaf, without the levels inside a list (`list.element`, `bag.array_element`).
 fn column_name(root: &Type, parts: &[String]) -> String {
     let mut node = root;
     for (i, part) in parts.iter().enumerate() {
@@ -257,7 +258,8 @@ fn wrong(path: &Path, e: &ParquetError) -> DataError {
     format_error(path, format!("expected a Parquet file: {e}"))
 }
 
-/// Runs a part of the decoder, which panics at some damaged files; nothing that it was working on is used after that.
+/// Runs the decoder, which panics at some damaged files, and converts a panic to an error. No value that the decoder was
+/// working on is used afterwards.
 fn guarded<T>(path: &Path, decode: impl FnOnce() -> Result<T, DataError>) -> Result<T, DataError> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
         let text = panic
@@ -274,19 +276,19 @@ fn guarded<T>(path: &Path, decode: impl FnOnce() -> Result<T, DataError>) -> Res
     })
 }
 
-/// Which rows have values, while a column is read.
+/// Definition and repetition levels of a column that is being read.
 struct Levels {
     rows: usize,
-    /// The number of the first one, from 1.
+    /// Number of the first row, from 1.
     first: usize,
     max: (i16, i16),
     /// Whether a value inside a list may be null.
     nullable: bool,
     defined: Vec<i16>,
     repeated: Vec<i16>,
-    /// Which rows are not null, once one is.
+    /// Whether each row has a value; `None` before the first null.
     present: Option<Vec<bool>>,
-    /// Bytes that the values have in the file.
+    /// Bytes of the values in the file.
     stored: usize,
 }
 
@@ -323,7 +325,7 @@ impl Levels {
                 return Err(ParquetError::General(format!("{} rows, found {done}", self.rows)));
             }
             if self.max.0 > 0 && self.max.1 == 0 {
-                // Of most columns no row is null, and nothing is kept.
+                // Most columns have no nulls, so their levels are not kept.
                 if self.present.is_some() || found < records {
                     let here = self.defined.iter().map(|&level| level == self.max.0);
                     self.present.get_or_insert_with(|| vec![true; done]).extend(here);
@@ -335,7 +337,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// The error is what was expected.
+    /// Combines values and levels. The error is the expected value.
     fn finish(self, values: Values) -> Result<Cells, String> {
         let (defined, repeated) = self.max;
         let here = |level: &i16| *level == defined;
@@ -357,7 +359,7 @@ impl Levels {
                     }
                     match lengths.last_mut() {
                         Some(length) if here(d) => *length += 1,
-                        // An empty list, or none, is one entry without a value; so is a null inside a list.
+                        // An empty list, a null list and a null inside a list are each one level without a value.
                         Some(0) if *r == 0 && *d + i16::from(self.nullable) < defined => {}
                         _ => {
                             let row = self.first + lengths.len() - 1;

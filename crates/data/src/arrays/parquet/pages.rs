@@ -1,4 +1,4 @@
-//! Checks page headers of a Parquet column before anything is decompressed.
+//! Validates page headers of a Parquet column before decompression.
 
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -8,14 +8,14 @@ use parquet::file::metadata::ColumnChunkMetaData;
 
 use crate::files::{format_error, io_error, open};
 
-/// Bytes that a page may have whatever it is compressed to: writers aim at a mebibyte.
+/// Uncompressed bytes that any page may have: writers aim at pages of a mebibyte.
 const FREE: u64 = (1 << 20) + (1 << 16);
-/// Structures inside structures in the header of a page.
+/// Most levels of nested structures in a page header.
 const DEPTH: u32 = 8;
 
-/// Refuses a chunk of a column that lies outside its file, a page of it that would take more than [`FREE`] bytes and
-/// more than `max_expansion` times those it is stored in, and pages that say to hold more values than there can be:
-/// decoders take memory for as many as the header says.
+/// Validates a column chunk: it must be inside its file, each page may take at most [`FREE`] bytes or `max_expansion`
+/// times its compressed size, and pages may not declare more values than the chunk has, since decoders allocate memory for
+/// the declared number.
 pub(super) fn check(
     path: &Path,
     len: u64,
@@ -59,7 +59,7 @@ pub(super) fn check(
                 "{compressed} bytes expand to {uncompressed}; raise `max_expansion`"
             )));
         }
-        // A value of a dictionary takes a byte at least; values of other pages are those of the chunk.
+        // A value of a dictionary takes at least a byte. The values of the other pages are the values of the chunk.
         let most = if page.is_dictionary { uncompressed } else { values };
         let Some(rest) = u64::try_from(page.values).ok().and_then(|n| most.checked_sub(n)) else {
             return Err(refuse(format!(
@@ -70,22 +70,22 @@ pub(super) fn check(
         if !page.is_dictionary {
             values = rest;
         }
-        // At most 2^31, as the header says.
+        // The header stores sizes in 32 bits.
         file.seek_relative(compressed as i64).map_err(|e| io_error(path, e))?;
         left -= compressed;
     }
     Ok(())
 }
 
-/// What the header of a page says.
+/// The header of a page.
 struct Page {
-    /// In bytes, before and after compression.
+    /// Bytes before and after compression.
     sizes: [i64; 2],
     is_dictionary: bool,
     values: i64,
 }
 
-/// Thrift's compact protocol, as far as the sizes in the header of a page need it.
+/// A parser of Thrift's compact protocol that reads the sizes in a page header and skips other fields.
 struct CompactProtocol<R> {
     file: R,
 }
@@ -101,7 +101,7 @@ impl<R: BufRead> CompactProtocol<R> {
             id = next;
             match (id, kind) {
                 (2 | 3, 5) => page.sizes[id as usize - 2] = self.zigzag()?,
-                // The headers of data pages of both versions, and of dictionaries.
+                // Headers of data pages of both versions, and of dictionary pages.
                 (5 | 7 | 8, 12) => {
                     page.is_dictionary |= id == 7;
                     page.values = page.values.max(self.values()?);
@@ -111,7 +111,7 @@ impl<R: BufRead> CompactProtocol<R> {
         }
         Ok(page)
     }
-    /// The first field of a structure, which is a number.
+    /// Reads the first field of a structure, a number, and skips the others.
     fn values(&mut self) -> std::io::Result<i64> {
         let (mut values, mut id) = (0, 0);
         while let Some((kind, next)) = self.field(id)? {
@@ -159,7 +159,7 @@ impl<R: BufRead> CompactProtocol<R> {
     fn skip(&mut self, kind: u8, depth: u32) -> std::io::Result<()> {
         let Some(deeper) = depth.checked_sub(1) else { return Err(invalid("structures too deep")) };
         match kind {
-            // Booleans are known by the kind of their field.
+            // The type of the field contains the value of a boolean.
             1 | 2 => Ok(()),
             3 => self.pass(1),
             4..=6 => self.varint().map(drop),
@@ -171,7 +171,7 @@ impl<R: BufRead> CompactProtocol<R> {
             9 | 10 => {
                 let head = self.byte()?;
                 let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
-                // Booleans in lists are bytes.
+                // Booleans in a list take a byte each.
                 let kind = if matches!(head & 15, 1 | 2) { 3 } else { head & 15 };
                 (0..count).try_for_each(|_| self.skip(kind, deeper))
             }

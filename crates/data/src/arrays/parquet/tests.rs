@@ -1,4 +1,4 @@
-//! Files of pyarrow in `tests/data`, files written here, and what is refused.
+//! Tests with files of pyarrow in `tests/data`, files written here, and invalid files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn people() -> Decoder {
 }
 
 #[test]
-fn a_table_that_pandas_wrote() {
+fn a_table_of_pandas() {
     let path = stored("people.parquet");
     let e = read_nodes(&path, &people()).unwrap_err();
     assert!(
@@ -101,7 +101,7 @@ fn a_table_that_pandas_wrote() {
 }
 
 #[test]
-fn ids_are_texts_where_the_column_holds_texts() {
+fn ids_are_texts_if_their_column_is() {
     let tmp = tempfile::tempdir().unwrap();
     let path = tmp.path().join("e");
     let schema = "message m { optional binary to (STRING); optional binary from (STRING); optional double weight; }";
@@ -187,7 +187,7 @@ fn arrays_as_dgl_writes_them() {
 }
 
 #[test]
-fn values_come_row_by_row() {
+fn cells_are_in_the_order_of_rows() {
     let tmp = tempfile::tempdir().unwrap();
     let path = tmp.path().join("n");
     write(
@@ -203,7 +203,7 @@ fn values_come_row_by_row() {
 }
 
 proptest! {
-    /// Whatever happens to a file, the answer is a value or an error.
+    /// Reading a damaged file returns a value or an error.
     #[test]
     fn damaged_files(which in 0usize..4, damage in damage()) {
         let name = ["people.parquet", "pairs.parquet", "cubes.parquet", "vectors.parquet"][which];

@@ -1,4 +1,4 @@
-//! What the values of a Parquet column stand for: its logical type, or the converted type of older writers.
+//! Converts stored values by the logical type of a column, or by the converted type of older writers.
 
 use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use parquet::data_type::Int96;
@@ -7,15 +7,15 @@ use parquet::schema::types::ColumnDescriptor;
 use super::cells::Values;
 use crate::files::Expected;
 
-/// How the stored values of a column are read.
+/// The conversion of the stored values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueType {
     Bool,
-    /// Numbers with a sign; dates and times in the unit of their column.
+    /// Signed numbers; dates and times in the unit of their column.
     Int,
-    /// Numbers of so many bits without a sign.
+    /// Unsigned numbers of this many bits.
     Unsigned(u32),
-    /// Whole numbers that are to be divided by this power of ten.
+    /// Whole numbers divided by this power of ten.
     Decimal(u32),
     F16,
     F32,
@@ -25,7 +25,7 @@ pub(super) enum ValueType {
     Int96,
 }
 
-/// What a column is annotated with.
+/// The logical or converted type of a column.
 enum Annotation {
     None,
     Text,
@@ -35,16 +35,16 @@ enum Annotation {
     },
     Decimal(i32),
     F16,
-    /// One that is not read, with what to do.
+    /// A type that is not supported, with a remedy.
     Other(&'static str),
 }
 
-/// Digits of the decimals that 16 bytes hold.
+/// Most digits of decimals in 16 bytes.
 const MOST_DIGITS: u32 = 38;
 const CAST: &str = "cast it to int64, float64 or text";
 
 impl ValueType {
-    /// The error is what was expected.
+    /// The error is the expected value.
     pub(super) fn of(column: &ColumnDescriptor) -> Result<Self, Expected> {
         let expected = |remedy| Err(Expected::from("numbers, dates, times or texts").or(remedy));
         Ok(match (column.physical_type(), annotation(column)) {
@@ -77,7 +77,7 @@ impl ValueType {
         })
     }
 
-    /// What a column without rows holds.
+    /// The values of a column without rows.
     pub(super) fn no_values(self) -> Values {
         match self {
             Self::Bool | Self::Int | Self::Unsigned(_) | Self::Decimal(0) | Self::Int96 => {
@@ -124,7 +124,7 @@ fn annotation(column: &ColumnDescriptor) -> Annotation {
     }
 }
 
-/// The type of a column as errors name it, such as `decimal(5, 2) in INT32`.
+/// The type of a column in errors, such as `decimal(5, 2) in INT32`.
 pub(super) fn type_name(column: &ColumnDescriptor) -> String {
     let physical = match column.physical_type() {
         Physical::FIXED_LEN_BYTE_ARRAY => format!("{} bytes", column.type_length()),
@@ -152,7 +152,7 @@ pub(super) fn type_name(column: &ColumnDescriptor) -> String {
     format!("{annotated} in {physical}")
 }
 
-/// Numbers without a sign; the error is what was expected.
+/// Converts unsigned numbers; the error is the expected value.
 pub(super) fn unsigned_32(values: Vec<i32>, bits: u32) -> Result<Values, Expected> {
     let wide = |v: i32| i64::from(v.cast_unsigned());
     match values.iter().find(|&&v| wide(v) >> bits != 0) {
@@ -161,7 +161,7 @@ pub(super) fn unsigned_32(values: Vec<i32>, bits: u32) -> Result<Values, Expecte
     }
 }
 
-/// Numbers in nanoseconds since 1970; the error is what was expected.
+/// Converts times to nanoseconds since 1970; the error is the expected value.
 pub(super) fn nanoseconds(values: &[Int96]) -> Result<Values, Expected> {
     /// Julian day of the first of January 1970.
     const EPOCH: i128 = 2_440_588;
@@ -176,7 +176,7 @@ pub(super) fn nanoseconds(values: &[Int96]) -> Result<Values, Expected> {
     values.map(Values::Int).ok_or_else(|| expected().or("cast it to timestamps in microseconds"))
 }
 
-/// A number in two's complement, most significant byte first.
+/// Parses a number in two's complement, most significant byte first.
 pub(super) fn big_endian(bytes: &[u8]) -> Result<i128, Expected> {
     let negative = bytes.first().is_some_and(|&b| b >= 0x80);
     let sign = if negative { 0xff } else { 0 };
@@ -192,7 +192,7 @@ pub(super) fn big_endian(bytes: &[u8]) -> Result<i128, Expected> {
     }
 }
 
-/// Decimals: whole numbers where they have no digits after the point, else the nearest f64.
+/// Converts decimals: to whole numbers if the scale is 0, otherwise to the nearest f64.
 pub(super) fn decimals(
     values: impl Iterator<Item = Result<i128, Expected>>,
     scale: u32,
@@ -208,7 +208,7 @@ pub(super) fn decimals(
     let power = 10u128.pow(scale);
     let float = |v: Result<i128, Expected>| {
         let v = v?;
-        // Both are exact, so that the quotient is rounded once.
+        // Both operands are exact, so only the quotient is rounded.
         if v.unsigned_abs() < 1 << f64::MANTISSA_DIGITS && scale <= 22 {
             return Ok(v as f64 / power as f64);
         }

@@ -25,29 +25,29 @@ use crate::tables::text::source::Source;
 use nesting::Nesting;
 pub use options::{RdfOptions, RdfSyntax};
 
-/// A graph out of RDF.
+/// A graph that was read from RDF.
 #[derive(Clone, Debug)]
 pub struct RdfGraph {
     /// Node type [`RDF_NODE`] with the terms as `ids`; an edge type per predicate, an edge per triple.
     pub graph: Graph,
     /// The predicate (IRI) of each relation.
     pub predicates: BTreeMap<String, String>,
-    /// Triples of removed predicates, as terms, in their order in the files.
+    /// Triples of removed predicates as terms, in the order of the files.
     pub removed: Vec<[String; 3]>,
 }
 
-/// Node type of a graph out of RDF.
+/// Node type of a graph that was read from RDF.
 pub const RDF_NODE: &str = "entity";
 
-/// Reads RDF files as one graph, as R-GCN reads its data sets: every subject and object, literals included, is a node;
-/// every predicate is a relation; the graph is a set of triples, so that a repeated one is one edge.
+/// Reads RDF files as one graph, as R-GCN reads its data sets. Each subject and object, literals included, is a node, and
+/// each predicate is a relation. The graph is a set of triples: a triple that occurs twice is one edge.
 ///
-/// Nodes are numbered in the order in which files name them, subject before object. `ids` of the node frame holds their
-/// terms: an IRI as it is, a literal in N-Triples (`"1"^^<http://…#integer>`), a blank node as `_:b<n>`, numbered in
-/// the order of the files, since its label means nothing outside its file. A relation is named by what follows the last
-/// `#`, `/` or `:` of its predicate, with `-2`, `-3`, … behind it where several end alike (in the order of their IRIs),
-/// and with `-` for characters that names may not hold; [`RdfGraph::predicates`] has the IRIs. Edges of a relation are
-/// sorted by source and destination. R-GCN wants [`Graph::with_inverse_relations`] beside.
+/// Nodes are numbered in the order of their first occurrence, subject before object. `ids` of the node frame contains their
+/// terms: IRIs, literals in N-Triples notation (`"1"^^<http://…#integer>`), and blank nodes as `_:b<n>`, numbered in the
+/// order of the files, since their labels are local to a file. The name of a relation is the part of its predicate after the
+/// last `#`, `/` or `:`, with `-` for characters that names may not contain. If several predicates have the same name, the
+/// later ones in the order of their IRIs get the suffixes `-2`, `-3`, …; [`RdfGraph::predicates`] maps names to IRIs. Edges of
+/// a relation are sorted by source and destination. For R-GCN, add [`Graph::with_inverse_relations`].
 ///
 /// ```
 /// use burn_gnn_data::{RdfOptions, read_rdf};
@@ -69,12 +69,12 @@ pub const RDF_NODE: &str = "entity";
 /// # Errors
 /// [`DataError::Io`]; [`DataError::Table`] with file, line and column for a syntax error, a relative IRI without a base
 /// ([`RdfOptions::with_base`]) among them; [`DataError::Format`] for such an IRI in lenient mode, a file whose name implies
-/// no syntax or that is another format (RDF/XML), Turtle with more than 256 brackets inside each other, or more than 16384
-/// predicates and one for each 64 bytes of the files, since each becomes a separate relation;
+/// no syntax or that is another format (RDF/XML), Turtle with more than 256 nested brackets, or more than 16384 predicates
+/// and one for each 64 bytes of the files, since each becomes a relation;
 /// [`GraphError::TooLarge`](burn_gnn_graph::GraphError::TooLarge).
 ///
 /// # Cost
-/// One thread per call; `O(triples)` time but for sorting, memory the terms once and 12 bytes per triple.
+/// One thread per call; time `O(triples)` except for sorting; memory for the distinct terms and 12 bytes per triple.
 pub fn read_rdf(source: impl Into<Source>, options: &RdfOptions) -> Result<RdfGraph, DataError> {
     let mut reader = Reader {
         options,
@@ -97,12 +97,11 @@ pub fn read_rdf(source: impl Into<Source>, options: &RdfOptions) -> Result<RdfGr
     reader.finish().map_err(|e| e.in_file(source.label()))
 }
 
-/// Predicates that any file may have; beyond it there must be so many bytes for each, since a relation takes a
-/// kilobyte.
+/// Predicates that any file may have, and bytes of the files for each further predicate, since a relation takes a kilobyte.
 const PREDICATES_FREE: u64 = 1 << 14;
 const BYTES_PER_PREDICATE: u64 = 64;
-/// Bytes that one byte may stand for in the terms of all triples, and in the different ones, which are kept: a long
-/// prefix is written once and meant in every term.
+/// Most bytes of the terms of all triples, and of the distinct terms, for each byte of the files: a long prefix occurs once
+/// in a file and in each term.
 const SPELLED_PER_BYTE: u32 = 256;
 const KEPT_PER_BYTE: u32 = 32;
 
@@ -113,26 +112,26 @@ struct Reader<'a> {
     num_blanks: u32,
     /// Labels of blank nodes of the file that is read.
     blanks: HashMap<String, u32>,
-    /// Those without a label, by the number that the parser gave them.
+    /// Blank nodes without a label, by the number of the parser.
     unnamed: HashMap<u128, u32>,
     /// Bytes of text that were read.
     read: Rc<Cell<u64>>,
-    /// Bytes of the terms of all triples, prefixes and what `;` and `,` leave out written out.
+    /// Bytes of the terms of all triples, with prefixes and abbreviations expanded.
     spelled: u64,
-    /// Bytes of predicates and removed triples, which are kept beside the terms.
+    /// Bytes of predicates and removed triples, which are stored in addition to the terms.
     aside: u64,
     predicates: HashMap<String, Vec<(u32, u32)>>,
     removed: Vec<[String; 3]>,
-    /// Whether IRIs of the file must be absolute once bases are applied: in Turtle.
+    /// Whether IRIs must be absolute after bases are applied, as in Turtle.
     absolute: bool,
 }
 
-/// What the parser says of a relative IRI without a base.
+/// Message of the parser about a relative IRI without a base.
 const NO_SCHEME: &str = "No scheme found";
-/// What to do about one.
+/// Remedy for a relative IRI.
 const WITH_BASE: &str = "`RdfOptions::with_base` gives relative IRIs the base that the file lacks";
 
-/// Whether an IRI has no scheme; blank nodes (`_:b0`) are none.
+/// Whether an IRI has no scheme. Blank nodes (`_:b0`) are not IRIs.
 fn is_relative(iri: &str) -> bool {
     let scheme = iri.split_once(':').map_or("", |(scheme, _)| scheme);
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -202,7 +201,7 @@ impl Reader<'_> {
             literal => literal.to_string(),
         };
         let predicate = predicate.into_string();
-        // The lenient parser takes relative IRIs as they are, which mean nothing in a graph.
+        // The lenient parser accepts relative IRIs, which are ambiguous in a graph.
         let iris = [Some(&subject), Some(&predicate), object_is_iri.then_some(&object)];
         let relative = iris.into_iter().flatten().find(|iri| self.absolute && is_relative(iri));
         if let Some(iri) = relative.map(|iri| cut(iri)) {
@@ -241,7 +240,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Numbers go on over files, since each file has blank nodes of its own.
+    /// Numbers continue over files, since blank nodes are local to a file.
     fn blank(&mut self, node: BlankNode) -> String {
         let next = self.num_blanks;
         let number = match node.as_ref().unique_id() {
@@ -258,7 +257,7 @@ impl Reader<'_> {
         let sorted: BTreeMap<String, Vec<(u32, u32)>> = self.predicates.into_iter().collect();
         let mut graph = Graph::builder().nodes(RDF_NODE, self.terms.texts().len());
         let mut predicates: BTreeMap<String, String> = BTreeMap::new();
-        // The number behind the next relation of a name: all below it are taken, so that none is looked at twice.
+        // The next free suffix of each name. All suffixes below are in use, so none is tested twice.
         let mut next: HashMap<String, usize> = HashMap::new();
         for (iri, mut edges) in sorted {
             edges.sort_unstable();
@@ -297,7 +296,7 @@ fn by_name(path: &Path) -> Result<RdfSyntax, DataError> {
     }
 }
 
-/// The last part of an IRI, as names of relations may be.
+/// The last part of an IRI as a name of a relation.
 fn relation_name(iri: &str) -> String {
     let local =
         iri.trim_end_matches(['#', '/', ':']).rsplit(['#', '/', ':']).next().unwrap_or_default();

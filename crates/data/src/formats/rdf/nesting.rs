@@ -1,30 +1,30 @@
 //! Rejects Turtle with brackets nested too deeply.
 //!
-//! The parser keeps some hundred bytes for each open bracket, which takes one byte of the file. So brackets are counted
-//! before it sees them, outside of IRIs, texts and comments.
+//! The parser allocates some hundred bytes for each open bracket, which is one byte of the file. So brackets outside of
+//! IRIs, texts and comments are counted before the parser reads them.
 
 use std::io::Read;
 
-/// Deepest nesting of `(` and `[`; class expressions of large ontologies have some ten.
+/// Deepest nesting of `(` and `[`; class expressions of large ontologies have about ten levels.
 const MOST: u32 = 256;
 
-/// What a byte is part of.
+/// The token that a byte is a part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Code,
-    /// Behind a backslash in a name.
+    /// After a backslash in a name.
     Escape,
     Iri,
     Comment,
-    /// Quotes that a text may begin with: which, how many.
+    /// Quotes at the start of a text: the quote and their number.
     Opening(u8, u8),
-    /// A text: its quote, whether it is one of three quotes, how many of them stand before this byte.
+    /// A text: its quote, whether it has three quotes, and the number of quotes before this byte.
     Text(u8, bool, u8),
-    /// Behind a backslash in a text.
+    /// After a backslash in a text.
     TextEscape(u8, bool),
 }
 
-/// Passes Turtle on until brackets are nested too deep.
+/// A reader of Turtle that fails if brackets are nested too deeply.
 pub(super) struct Nesting<R> {
     inner: R,
     place: Place,
@@ -54,7 +54,7 @@ impl<R> Nesting<R> {
         self.place = match self.place {
             Place::Code => self.code(byte),
             Place::Escape => Place::Code,
-            // One that is not closed is an error of the parser at the end of its line.
+            // The parser returns an error at the end of the line if it is not closed.
             Place::Iri if byte == b'>' || line_end => Place::Code,
             Place::Comment if line_end => Place::Code,
             Place::Iri | Place::Comment => self.place,
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     fn depth(text: &str) -> Result<u32, String> {
-        // A byte at a time: what is read together must not matter.
+        // Read byte by byte: the result must not depend on the size of reads.
         let mut n = Nesting::new(text.as_bytes());
         while n.read(&mut [0]).map_err(|e| e.to_string())? > 0 {}
         Ok(n.depth)

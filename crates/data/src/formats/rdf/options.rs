@@ -1,4 +1,4 @@
-//! Says how RDF becomes a graph.
+//! Defines options of the RDF reader.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,18 @@ pub enum RdfSyntax {
     Turtle,
 }
 
-/// How RDF becomes a graph.
+/// Options of [`read_rdf`](crate::read_rdf).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RdfOptions {
-    /// Predicates (IRIs) whose triples make no edges and no nodes, but are kept apart: those that give the label away.
+    /// Predicates (IRIs) whose triples do not become edges and nodes and are returned separately, such as predicates that
+    /// reveal the label.
     pub removed: BTreeSet<String>,
-    /// The syntax; `None`: by the name of the file, `.nt` or `.ttl`, before `.gz` or `.zst`.
+    /// The syntax; `None`: from the extension of the file, `.nt` or `.ttl`, before `.gz` or `.zst`.
     pub syntax: Option<RdfSyntax>,
-    /// The IRI against which relative ones of Turtle are resolved until a file gives its own (`@base`): that of the
-    /// document, which ontologies leave out where they were meant to be fetched from there.
+    /// The base for relative IRIs of Turtle, unless the file has `@base`: the address of the document, which ontologies
+    /// omit if they are published at that address.
     pub base: Option<String>,
-    /// Whether IRIs and language tags that break the rules are taken as they are; old data sets have such.
+    /// Whether invalid IRIs and language tags are read unchanged; old data sets contain some.
     pub lenient: bool,
     /// Whether a long file draws a progress bar (on a terminal).
     pub progress: bool,
@@ -34,23 +35,23 @@ impl Default for RdfOptions {
 }
 
 impl RdfOptions {
-    /// Every triple is an edge; the syntax follows from the name of the file.
+    /// The default: each triple is an edge, and the extension of the file determines the syntax.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Without the edges of a predicate.
+    /// Removes the edges of a predicate.
     #[must_use]
     pub fn without(mut self, predicate: impl Into<String>) -> Self {
         self.removed.insert(predicate.into());
         self
     }
-    /// With this syntax, whatever files are called.
+    /// Sets the syntax, independent of the names of the files.
     #[must_use]
     pub fn with_syntax(mut self, syntax: RdfSyntax) -> Self {
         self.syntax = Some(syntax);
         self
     }
-    /// With a base for the relative IRIs of Turtle, an absolute IRI.
+    /// Sets the base for relative IRIs of Turtle, an absolute IRI.
     ///
     /// ```
     /// use burn_gnn_data::{RdfOptions, read_rdf};
@@ -71,13 +72,13 @@ impl RdfOptions {
         self.base = Some(iri.into());
         self
     }
-    /// With or without a progress bar.
+    /// Draws a progress bar or none.
     #[must_use]
     pub fn with_progress(mut self, progress: bool) -> Self {
         self.progress = progress;
         self
     }
-    /// With IRIs as they are; relative ones of Turtle need a base all the same.
+    /// Reads invalid IRIs unchanged. Relative IRIs of Turtle need a base nevertheless.
     #[must_use]
     pub fn lenient(mut self) -> Self {
         self.lenient = true;

@@ -1,4 +1,4 @@
-//! Reads DGL's chunked graph format: arrays in pieces beside a `metadata.json`.
+//! Reads DGL's chunked graph format: arrays in chunks and a `metadata.json`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ struct Metadata {
     edge_data: BTreeMap<String, BTreeMap<String, Pieces>>,
 }
 
-/// What [`IdConverter::from_metadata`] reads of a description.
+/// The part of a description that [`IdConverter::from_metadata`] reads.
 #[derive(Deserialize)]
 struct Types {
     node_type: Vec<String>,
@@ -55,25 +55,25 @@ struct Format {
     delimiter: Option<String>,
 }
 
-/// A graph out of DGL's chunked format.
+/// A graph in DGL's chunked format.
 #[derive(Clone, Debug)]
 pub struct ChunkedDataset {
     /// Name of the graph.
     pub name: String,
     /// The graph, with the data of nodes and edges as columns.
     pub graph: Graph,
-    /// Type-wise ids to the homogeneous ids of DGL's tools, whose types stand in the order of the description.
+    /// Converts type-wise ids to the homogeneous ids of DGL's tools, whose types are in the order of the description.
     pub ids: IdConverter,
 }
 
-/// The structure of a graph in DGL's chunked format, and where its data lie.
+/// The structure of a graph in DGL's chunked format, and the files of its data.
 #[derive(Clone, Debug)]
 pub struct ChunkedStructure {
     /// Name of the graph.
     pub name: String,
     /// The graph without data.
     pub graph: Graph,
-    /// As in [`ChunkedDataset`].
+    /// Converts type-wise ids to homogeneous ids, as in [`ChunkedDataset`].
     pub ids: IdConverter,
     /// Data of nodes.
     pub node_data: Vec<ChunkedData>,
@@ -81,20 +81,20 @@ pub struct ChunkedStructure {
     pub edge_data: Vec<ChunkedData>,
 }
 
-/// One feature of the nodes or edges of a type, in files that follow each other.
+/// A feature of the nodes or edges of a type, in several files.
 #[derive(Clone, Debug)]
 pub struct ChunkedData {
     /// Node type or edge type, by its number in the graph's schema.
     pub ty: usize,
     /// Name of the feature.
     pub name: String,
-    /// As the description has it: `numpy`, `csv` or another.
+    /// Format in the description: `numpy`, `csv` or another.
     pub format: String,
-    /// Between the fields of a line, where the description says.
+    /// Delimiter between fields, if the description has one.
     pub delimiter: Option<String>,
     /// The files, inside the folder of the description.
     pub files: Vec<PathBuf>,
-    /// Rows of each file, where the description has as many counts as there are files.
+    /// Rows of each file, if the description has as many counts as files.
     pub rows: Vec<Option<u64>>,
 }
 
@@ -109,14 +109,15 @@ pub struct ChunkedData {
 ///  "edge_data": {}}
 /// ```
 ///
-/// Edges are pairs of type-wise ids, as CSV (a space is the default delimiter) or as a `.npy` array `[E, 2]`; data are
-/// `.npy` arrays with a row per node or edge, in their own type, or CSV without a header, as float32. Pieces follow
-/// each other; where there are as many as counts, each must have its count. File names are relative, or absolute as DGL's
-/// `chunk_graph.py` writes them, and stay inside `dir`: a set that was moved after it was chunked needs relative ones.
+/// Edges are pairs of type-wise ids, as CSV (a space is the default delimiter) or as a `.npy` array `[E, 2]`. Data are
+/// `.npy` arrays with a row per node or edge, read in their own type, or CSV files without a header, read as float32.
+/// Chunks are concatenated. If there are as many chunks as counts, each chunk must have its count. File names are relative
+/// or, as DGL's `chunk_graph.py` writes them, absolute, and must be inside `dir`. A set that was moved after it was chunked
+/// needs relative names.
 ///
 /// # Errors
-/// Those of [`open_chunked`]; data in another format (Parquet among them), with another number of rows, or whose pieces
-/// differ in type or row shape; [`DataError::Table`] with file, line and column for a row of CSV.
+/// The errors of [`open_chunked`]; data in another format, with another number of rows, or whose chunks differ in type or
+/// row shape; [`DataError::Table`] with file, line and column for a row of CSV.
 pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedDataset, DataError> {
     let json = dir.as_ref().join(METADATA);
     load(&json, device).map_err(|e| e.in_file(json))
@@ -134,13 +135,11 @@ fn load(json: &Path, device: &Device) -> Result<ChunkedDataset, DataError> {
     Ok(ChunkedDataset { name, graph, ids })
 }
 
-/// [`load_chunked`] of the description `metadata` without reading data, for graphs whose features are to stay in their
-/// files.
+/// [`load_chunked`] of the description `metadata` without its data, for graphs whose features remain in their files.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for a description that contradicts itself or its edges, an edge type that
-/// is not `src:relation:dst`, data of a type that is none, file names that lead outside the folder, edges in another
-/// format; [`DataError::Table`] with file, line and column for a line of edges; the errors of [`Graph`] construction
+/// [`DataError::Io`]; [`DataError::Format`] for a description that contradicts itself or its edges, an edge type that is
+/// not `src:relation:dst`, data of an unknown type, file names that lead outside the folder, edges in another format; [`DataError::Table`] with file, line and column for a line of edges; the errors of [`Graph`] construction
 /// for ids out of range.
 pub fn open_chunked(metadata: impl AsRef<Path>) -> Result<ChunkedStructure, DataError> {
     open(metadata.as_ref()).map_err(|e| e.in_file(metadata))
@@ -219,12 +218,10 @@ fn open(json: &Path) -> Result<ChunkedStructure, DataError> {
 }
 
 impl IdConverter {
-    /// From a `metadata.json` of DGL's chunked format, whose other files need not be there. Reads types and counts and
-    /// nothing else.
+    /// Reads types and counts of a `metadata.json` of DGL's chunked format. Its other files are not needed.
     ///
     /// # Errors
-    /// [`DataError::Io`]; [`DataError::Format`] for a file that is no such description; [`GraphError::Duplicate`] for
-    /// a type named twice.
+    /// [`DataError::Io`]; [`DataError::Format`] for another file; [`GraphError::Duplicate`] for a type that occurs twice.
     pub fn from_metadata(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
         let d: Types = read_json(path)?;
@@ -253,7 +250,7 @@ impl Folder<'_> {
         inside(self.dir, self.json, file)
     }
 
-    /// An absolute path from the folder on, which it must lie in: `chunk_graph.py` writes such paths.
+    /// The part of an absolute path after the folder, which it must be in: `chunk_graph.py` writes absolute paths.
     fn relative(&self, file: &str) -> Result<String, DataError> {
         let dir = if self.dir.as_os_str().is_empty() { Path::new(".") } else { self.dir };
         let names = [std::path::absolute(dir), std::fs::canonicalize(dir)];
@@ -269,7 +266,7 @@ impl Folder<'_> {
         Ok(parts.join("/"))
     }
 
-    /// The sum of the pieces of each type.
+    /// The sum of the chunks of each type.
     fn counts(
         &self,
         what: &str,
@@ -302,7 +299,7 @@ impl Folder<'_> {
         }
     }
 
-    /// The count of each piece, where the description has one for it.
+    /// The count of each chunk, if the description has one.
     fn expected(pieces: &Pieces, counts: &[u64]) -> Vec<Option<u64>> {
         let same = pieces.data.len() == counts.len();
         (0..pieces.data.len()).map(|i| same.then(|| counts[i])).collect()
@@ -347,7 +344,7 @@ impl Folder<'_> {
         Ok(())
     }
 
-    /// Where the features of a type lie.
+    /// The files of the features of a type.
     fn data(
         &self,
         ty: usize,
@@ -383,7 +380,7 @@ fn array(json: &Path, format: &str, path: &Path, known: &str) -> Result<NpyArray
 }
 
 impl ChunkedData {
-    /// All pieces as one column.
+    /// Reads all chunks as one column.
     fn read(&self, json: &Path, device: &Device) -> Result<Column, DataError> {
         let (mut parts, mut without_rows): (Vec<Column>, _) = (vec![], None);
         for (path, &count) in self.files.iter().zip(&self.rows) {
@@ -417,7 +414,7 @@ impl ChunkedData {
             }
             let column = array.into_column(device)?;
             if column.is_empty() {
-                // Its type and row shape say nothing: writers of Parquet know neither where there are no rows.
+                // Its type and row shape are not compared: writers of Parquet do not know them for files without rows.
                 without_rows.get_or_insert(column);
                 continue;
             }

@@ -1,4 +1,4 @@
-//! DGL's chunked graph format, written here.
+//! Tests of DGL's chunked graph format.
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ fn arrays_in_other_orders_and_types() {
 
 #[cfg(feature = "parquet")]
 #[test]
-fn pieces_of_parquet_without_rows() {
+fn chunks_in_parquet_without_rows() {
     use parquet::schema::parser::parse_message_type;
     let empty = |path: &Path, schema: &str| {
         let schema = std::sync::Arc::new(parse_message_type(schema).unwrap());
@@ -99,7 +99,7 @@ fn pieces_of_parquet_without_rows() {
 
 #[cfg(feature = "parquet")]
 #[test]
-fn pieces_of_parquet() {
+fn chunks_in_parquet() {
     let device = Device::flex();
     let put = |dir: &Path, name: &str| {
         let from = Path::new("tests/data").join(name);
@@ -123,7 +123,7 @@ fn pieces_of_parquet() {
 // Burn deprecates its ndarray backend, which users still need.
 #[allow(deprecated)]
 #[test]
-fn pieces_are_joined_and_ids_follow_the_description() {
+fn chunks_are_concatenated() {
     for device in [Device::flex(), Device::ndarray()] {
         let c = toy(&device, |_, _| {}).unwrap();
         let writes = c.graph.relation("writes").unwrap();
@@ -184,7 +184,7 @@ fn chunk_graph(dir: &Path, written_to: &Path) {
 
 #[cfg(unix)]
 #[test]
-fn what_chunk_graph_writes() {
+fn files_of_chunk_graph() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path().join("output");
     chunk_graph(&dir, &dir);
@@ -220,7 +220,7 @@ fn what_chunk_graph_writes() {
 }
 
 #[test]
-fn refusals() {
+fn invalid_descriptions_are_errors() {
     let refused = |edit: &dyn Fn(&Path, &mut Value), part: &str| {
         let e = toy(&Device::flex(), edit).unwrap_err();
         assert!(e.to_string().contains(part), "expected {part:?} in {e}");

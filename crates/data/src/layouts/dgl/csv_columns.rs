@@ -18,14 +18,14 @@ use crate::tables::text::parse_number::parse_i64;
 pub(super) struct CsvColumns {
     pub(super) path: PathBuf,
     pub(super) rows: usize,
-    /// The columns that were asked for, where the file has them.
+    /// The requested columns that the file has.
     pub(super) keys: Vec<Option<Texts>>,
     places: Vec<Option<usize>>,
     lines: Vec<u64>,
     pub(super) data: Vec<Placed>,
 }
 
-/// A column of data, and which one of the file it is.
+/// A column of data and its position in the file.
 pub(super) struct Placed {
     place: usize,
     column: DataColumn,
@@ -44,7 +44,7 @@ impl CsvColumns {
         for (i, raw) in file.head.iter().enumerate() {
             let name = String::from_utf8_lossy(raw);
             let name = name.trim();
-            // Columns without a name are the row numbers that pandas writes; DGL leaves them out, too.
+            // Columns without a name are row numbers that pandas writes. DGL skips them as well.
             if name.is_empty() {
                 continue;
             }
@@ -111,7 +111,7 @@ impl CsvColumns {
         Ok(out)
     }
 
-    /// A column of ids that must be there.
+    /// A required column of ids.
     pub(super) fn key(&self, k: usize, name: &str) -> Result<&Texts, DataError> {
         let missing =
             || format_error(&self.path, format!("expected a column `{name}`, found none"));
@@ -139,7 +139,7 @@ impl CsvColumns {
     ) -> Result<(), DataError> {
         self.data.iter().try_for_each(|c| c.column.insert(frame, rows, "CSV file", device))
     }
-    /// The number of the graph that each row belongs to; all 0 where no column says it.
+    /// The graph number of each row; all 0 without such a column.
     pub(super) fn graph_ids(&self, k: usize) -> Result<Vec<i64>, DataError> {
         let Some(texts) = &self.keys[k] else { return Ok(vec![0; self.rows]) };
         let id = |(row, text): (usize, &str)| {
@@ -163,7 +163,7 @@ fn parse(text: &str) -> Option<Cell> {
         None => text,
     };
     let vector = open.is_some() || text.contains(',');
-    // Python writes a vector of one number with a comma behind it.
+    // Python writes a tuple of one number with a trailing comma.
     let inner = inner.trim();
     let inner = if vector { inner.strip_suffix(',').unwrap_or(inner) } else { inner };
     if !vector {

@@ -1,4 +1,4 @@
-//! Reads DGL's `CSVDataset`: one graph or many in CSV files beside a `meta.yaml`.
+//! Reads DGL's `CSVDataset`: one or many graphs in CSV files and a `meta.yaml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::files::{
 use crate::tables::text::parse_number::parse_i64;
 
 const META: &str = "meta.yaml";
-/// The version that DGL knows.
+/// The version that DGL supports.
 const VERSION: &str = "1.0.0";
 /// Most bytes of a description.
 const MOST: u64 = 1 << 20;
@@ -92,8 +92,8 @@ fn dst_id() -> String {
     "dst_id".into()
 }
 
-/// Reads a folder in the layout of DGL's `CSVDataset`: `meta.yaml` beside CSV files of nodes, edges and, for many
-/// graphs, graphs.
+/// Reads a folder in the layout of DGL's `CSVDataset`: `meta.yaml`, and CSV files of nodes, edges and, for several graphs,
+/// graphs.
 ///
 /// ```text
 /// dataset_name: club
@@ -108,18 +108,18 @@ fn dst_id() -> String {
 ///   file_name: graphs.csv       # graph_id, and columns of data
 /// ```
 ///
-/// As in DGL nodes are numbered by **ascending id** (numbers by value, texts by their bytes), not in the order of the
-/// file; `ids` of the node frames keeps the ids. Edges keep their order. A column of data holds numbers, `True` and
+/// As in DGL, nodes are numbered by **ascending id** (numbers by value, texts by their bytes), not in the order of the
+/// file. `ids` of the node frames contains the ids. Edges keep their order. A column of data contains numbers, `True` and
 /// `False`, or vectors of numbers (`"0.1, 0.2"`, `[1, 2]`), and becomes a tensor of int64, float32 or bool, `[rows]` or
-/// `[rows, width]`; columns without a name are left out. Graphs come in the order of `graphs.csv`, otherwise by
-/// ascending number; one that `graphs.csv` alone names is empty.
+/// `[rows, width]`. Columns without a name are skipped. Graphs are in the order of `graphs.csv` or, without it, by ascending
+/// number. A graph that occurs only in `graphs.csv` is empty.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Version`] for another version than 1.0.0; [`DataError::Format`] for a description
-/// that is none; [`DataError::Table`] with file, line and column for a row of another width, a cell that is no number
-/// (where DGL's own parser gives up, too), a vector of another width, a node or graph given twice, an edge that names
-/// an unknown node or graph (DGL: a bare `KeyError`);
-/// [`GraphError::Duplicate`](burn_gnn_graph::GraphError::Duplicate) for a type given twice.
+/// [`DataError::Io`]; [`DataError::Version`] for another version than 1.0.0; [`DataError::Format`] for an invalid
+/// description; [`DataError::Table`] with file, line and column for a row of another width, a cell that is not a number
+/// (an error of DGL's parser as well), a vector of another width, a node or graph that occurs twice, an edge with an unknown
+/// node or graph (in DGL a bare `KeyError`);
+/// [`GraphError::Duplicate`](burn_gnn_graph::GraphError::Duplicate) for a type that occurs twice.
 pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, DataError> {
     let yaml = dir.as_ref().join(META);
     read(dir.as_ref(), &yaml, device).map_err(|e| e.in_file(yaml))
@@ -255,7 +255,7 @@ fn one_graph(
 struct RowsByGraph(BTreeMap<i64, Vec<u32>>);
 
 impl RowsByGraph {
-    /// Of the graph that each row belongs to.
+    /// Groups rows by the graph of each row.
     fn new(graphs: Vec<i64>) -> Self {
         let mut rows: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
         for (row, graph) in graphs.into_iter().enumerate() {
@@ -271,7 +271,7 @@ impl RowsByGraph {
 /// Nodes of one type.
 struct NodeFile {
     file: CsvColumns,
-    /// Of each row.
+    /// Id of each row.
     ids: Ids,
     /// Rows of each graph by ascending id.
     by_graph: RowsByGraph,
@@ -306,7 +306,7 @@ impl NodeFile {
     }
 }
 
-/// Numbers where all are, as pandas takes them.
+/// Numbers if all ids are numbers, as in pandas; otherwise texts.
 fn numbers_or_texts(texts: &Texts) -> Ids {
     match texts.iter().map(|t| parse_i64(t.as_bytes())).collect() {
         Some(numbers) => Ids::Int(numbers),
@@ -334,7 +334,7 @@ impl EdgeFile {
         let end = |k: usize, name: &str| -> Result<Vec<u32>, DataError> {
             let of = nodes.get(name).ok_or_else(|| unknown_ntype(name, nodes.keys()))?;
             let number = |(row, text): (usize, &str)| {
-                // Ids are compared as those of the nodes are: as numbers, or as texts.
+                // Compared as numbers or as texts, like the ids of the nodes.
                 let id = match of.ids {
                     Ids::Int(_) => parse_i64(text.as_bytes()).map(FileId::Int),
                     Ids::Text(_) => Some(FileId::Text(text)),

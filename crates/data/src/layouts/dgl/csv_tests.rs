@@ -1,4 +1,4 @@
-//! CSV data sets of DGL, written here.
+//! Tests of DGL's CSV data sets.
 
 use std::path::Path;
 
@@ -137,7 +137,7 @@ fn numbers_that_f32_cannot_represent() {
 }
 
 #[test]
-fn ids_are_numbers_only_where_all_are() {
+fn ids_are_numbers_only_if_all_are() {
     let nodes = "node_id\n10\n9\nx\n";
     let set =
         load(&[("meta.yaml", META), ("nodes.csv", nodes), ("edges.csv", "src_id,dst_id\n9,10\n")])
@@ -147,7 +147,7 @@ fn ids_are_numbers_only_where_all_are() {
 }
 
 #[test]
-fn refusals() {
+fn invalid_sets_are_errors() {
     let (nodes, edges) = ("node_id,x\n1,2\n2,3\n", "src_id,dst_id\n1,2\n");
     let refused = |name: &str, text: &str, end: &str| {
         let mut files = vec![("meta.yaml", META), ("nodes.csv", nodes), ("edges.csv", edges)];

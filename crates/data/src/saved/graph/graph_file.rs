@@ -15,12 +15,12 @@ use super::tensor_file::{JSON, TensorFile};
 use crate::columns::host_column::{column_of, unsupported};
 use crate::files::{duplicate, format_error, node_count, unknown_ntype};
 
-/// Asked for each column whether it stays in the file.
+/// Decides for each column whether it remains in the file.
 pub(super) type Keep<'k> =
     &'k mut dyn FnMut(&str, &ColumnEntry, &TensorView<'_>) -> Result<bool, DataError>;
 
 impl TensorFile<'_> {
-    /// The graph of a description.
+    /// Reads the graph of a description.
     pub(super) fn graph(&self, d: &Description, keep: Keep<'_>) -> Result<Graph, DataError> {
         let mut b = Graph::builder();
         for n in &d.node_types {
@@ -30,7 +30,7 @@ impl TensorFile<'_> {
         let counts: BTreeMap<&str, u64> =
             d.node_types.iter().map(|n| (&*n.name, n.count)).collect();
         for (t, e) in types.iter().zip(&d.edge_types) {
-            // The builder would make up a node type that only edges name.
+            // The builder would create a node type that only edges refer to.
             let count = |end: &String| {
                 let known = || d.node_types.iter().map(|n| &n.name);
                 let count = counts.get(&**end).map(|&n| n as usize);
@@ -75,8 +75,7 @@ impl TensorFile<'_> {
         Ok(graph)
     }
 
-    /// Refuses a content that is not what was written. The tensors are those of [`graph`](Self::graph), which was read
-    /// before.
+    /// Compares the fingerprint of the content. [`graph`](Self::graph) has read the tensors before.
     pub(super) fn verify(&self, d: &Description) -> Result<(), DataError> {
         let mut keys: Vec<String> = d
             .edge_types
@@ -95,7 +94,7 @@ impl TensorFile<'_> {
             .iter()
             .for_each(|e| frame(format!("edge/{}", e.etype()), &e.columns, &e.frame_data));
         let counts: Vec<usize> = d.node_types.iter().map(|n| n.count as usize).collect();
-        // Each was there when the graph was made.
+        // Reading the graph has found each of them.
         let views: Vec<_> =
             keys.into_iter().filter_map(|k| self.tensors.tensor(&k).map(|v| (k, v))).collect();
         let found = fingerprint(&counts, &views);
@@ -128,7 +127,7 @@ impl TensorFile<'_> {
         Ok(())
     }
 
-    /// A column of `rows` rows, or none where it stays in the file.
+    /// Reads a column of `rows` rows; `None` if it remains in the file.
     fn column(
         &self,
         prefix: &str,
@@ -145,7 +144,7 @@ impl TensorFile<'_> {
             )));
         };
         let rank = entry.shape.len();
-        // Also what lies behind a 0 must not overflow, since strides are partial products.
+        // Lengths after a 0 must not overflow either, since strides are partial products.
         let size = entry
             .shape
             .iter()

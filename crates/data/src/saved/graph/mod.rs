@@ -33,7 +33,7 @@ use crate::files::{
     remove_abandoned, sync_dir, tensor_header, write_atomic,
 };
 
-// Tensors go to the file as they lie in memory, and safetensors is little endian.
+// Tensors are written in their memory representation, and safetensors is little endian.
 const _: () = assert!(
     cfg!(target_endian = "little"),
     "graph files are written on little endian machines only"
@@ -48,19 +48,18 @@ fn dtype_name(dtype: DType) -> Option<(&'static str, Dtype)> {
     DTYPES.iter().find(|d| d.1 == dtype).map(|d| (d.0, d.2))
 }
 
-/// Writes structure and features of a graph into folder `dir`, which is made if it does not exist.
+/// Writes structure and features of a graph into the folder `dir`, which is created if it does not exist.
 ///
-/// `graph.safetensors` holds `edges/<src:relation:dst>/src` and `…/dst` (u32, in edge order), node columns as
+/// `graph.safetensors` contains `edges/<src:relation:dst>/src` and `…/dst` (u32, in edge order), node columns as
 /// `node/<type>/<name>` and edge columns as `edge/<src:relation:dst>/<name>`, each in its own dtype (f64, f32, f16,
 /// bf16, i8 to i64, u8 to u64, bool); lists as `list/…/indptr` (u64) and `list/…/values` (i64), texts as `text/…/bytes`
 /// and `text/…/ends` (u64), ids from files as `ids/…` (i64, or bytes and ends of texts), global ids as `global_ids/…`
-/// (u64); `graph.json` lists types, counts and columns. It carries a fingerprint of counts and tensors and a checksum
-/// of itself, which [`load_graph`] compares.
+/// (u64). `graph.json` lists types, counts and columns, a fingerprint of counts and tensors, and its own checksum, which
+/// [`load_graph`] compares.
 ///
-/// A graph that is in the folder already is replaced in one step, by renaming the description: killed at any moment, on
-/// a full disk, or after a power failure, the folder holds the old graph or the new one, whole. Up to then the new
-/// tensors are beside the old ones, in `graph-<fingerprint>.safetensors`; where the process ended before they got their
-/// name, they are read from there.
+/// A graph in the folder is replaced in one step, by renaming the description. After a kill at any moment, on a full disk,
+/// or after a power failure, the folder contains the complete old or new graph. Before that step, the new tensors are in
+/// `graph-<fingerprint>.safetensors`. If the process ends before they are renamed, they are read from there.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -78,14 +77,13 @@ fn dtype_name(dtype: DType) -> Option<(&'static str, Dtype)> {
 /// ```
 ///
 /// # Errors
-/// [`DataError::Io`], also where another call writes to the folder; [`GraphError::ColumnMismatch`] for a column of a
-/// dtype (quantized) or rank (above [`Column::MAX_RANK`]) that the format does not hold. After an error the folder
-/// holds what it held before, unless only the last renaming failed: then it holds the new graph.
+/// [`DataError::Io`], also if another call writes to the folder; [`GraphError::ColumnMismatch`] for a column of a dtype
+/// (quantized) or rank (above [`Column::MAX_RANK`]) that the format does not support. After an error the folder is
+/// unchanged, unless only the last rename failed: then it contains the new graph.
 ///
 /// # Cost
-/// Structure, lists and texts go to the file as they lie in memory, columns in parts of some megabytes, which are
-/// copied to the host twice: for the fingerprint, which stands before them, and for the file. No memory grows with the
-/// graph.
+/// Structure, lists and texts are written from memory. Columns are copied to the host in parts of some megabytes, twice:
+/// for the fingerprint, which precedes them in the file, and for the file. Memory does not grow with the graph.
 pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError> {
     let dir = dir.as_ref();
     create_dirs(dir).map_err(|e| io_error(dir, e))?;
@@ -123,7 +121,7 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError>
     let file = dir.join(TENSORS);
     let fingerprint =
         fingerprint_of(graph.node_counts(), &tensors).map_err(|e| io_error(&file, e))?;
-    // Large types first, so that each tensor lies at a multiple of its entries' size.
+    // Sorted by element size, largest first, so that each tensor is aligned to its elements.
     tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.key.cmp(&b.key)));
     let head = tensor_header(
         tensors.iter().map(|t| (&*t.key, t.dtype, &*t.shape)),
@@ -144,8 +142,8 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError>
     let io = |e| io_error(dir, e);
     let Some(_lock) = lock_dir(dir).map_err(io)? else { return Err(io(busy())) };
     let new = dir.join(beside(&description.fingerprint));
-    // Up to its renaming, what the description in the folder needs may be beside; what else is there was never
-    // announced.
+    // Until the rename, the description in the folder may refer to a file with a temporary name. Other such files are not
+    // referred to.
     let clean = || match read_json::<Description>(&json) {
         Ok(now) => remove_beside(dir, |name| name != beside(&now.fingerprint)),
         Err(_) if !json.exists() => remove_beside(dir, |_| true),
@@ -167,18 +165,18 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError>
     sync_dir(dir).map_err(io)
 }
 
-/// What the second of two calls that write to one folder says.
+/// The error of a second call that writes to the folder at the same time.
 fn busy() -> std::io::Error {
     let message = "expected a folder that nobody else writes to, found another write at work; wait for it, or take another folder";
     std::io::Error::new(std::io::ErrorKind::WouldBlock, message)
 }
 
-/// Name of the tensor file until the description of the same write is there.
+/// Name of the tensor file before the description of the same write is renamed.
 fn beside(fingerprint: &str) -> String {
     format!("graph-{fingerprint}.safetensors")
 }
 
-/// Removes the files of [`beside`] that `unused` says are, and what killed processes left of them.
+/// Removes the files of [`beside`] for which `unused` is true, and temporary files of killed processes.
 fn remove_beside(dir: &Path, unused: impl Fn(&str) -> bool) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -208,7 +206,7 @@ fn is_fingerprint(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Columns of a frame, appended to `out`, and their entries in the description.
+/// Appends the columns of a frame to `out` and returns their entries in the description.
 fn stored_columns<'a>(
     prefix: &str,
     frame: &'a Frame,
@@ -247,7 +245,7 @@ fn stored_columns<'a>(
     Ok(entries)
 }
 
-/// [`description::fingerprint`] of tensors that are on their way to a file.
+/// [`description::fingerprint`] of tensors before they are written.
 fn fingerprint_of(counts: &[usize], tensors: &[Stored<'_>]) -> std::io::Result<String> {
     let mut h = Hash::new();
     counts.iter().for_each(|&n| h.word(n as u64));
@@ -262,18 +260,17 @@ fn fingerprint_of(counts: &[usize], tensors: &[Stored<'_>]) -> std::io::Result<S
     Ok(h.text())
 }
 
-/// Reads a graph that [`save_graph`] wrote; columns go to `device`.
+/// Reads a graph that [`save_graph`] wrote, with its columns on `device`.
 ///
 /// # Errors
 /// [`DataError::Io`] for a missing file; [`DataError::Version`]; [`DataError::Format`] for files that are truncated,
-/// hostile, do not belong together, disagree with each other, or have another content than was written, whatever the
-/// change; [`GraphError::NodeOutOfRange`] for an edge to a node that is not there; [`GraphError::ColumnMismatch`] for a
-/// dtype that `device` cannot hold. A node type of more than `2^26` nodes is refused ([`DataError::Format`]) if it has
-/// more than 16 nodes for each byte of the tensor file, since such a count is more likely damage than a set of isolated
-/// nodes.
+/// hostile, of two different writes, or changed in any byte; [`GraphError::NodeOutOfRange`] for an edge to a node that does
+/// not exist; [`GraphError::ColumnMismatch`] for a dtype that `device` does not support. A node type of more than `2^26`
+/// nodes is an error ([`DataError::Format`]) if it has more than 16 nodes for each byte of the tensor file, since such a
+/// count is more likely damage than a set of isolated nodes.
 ///
 /// # Cost
-/// Memory: the tensor file, and the graph made of it.
+/// Memory for the tensor file and for the graph.
 pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, DataError> {
     open(dir.as_ref(), |json, tensors, d| {
         let bytes = read_tensors(tensors)?;
@@ -284,13 +281,12 @@ pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, DataE
     })
 }
 
-/// Reads a graph by its description and the tensor file that belongs to it, again where another process replaced them
-/// meanwhile.
+/// Reads a description and its tensor file, and retries if another process replaced them in between.
 fn open<T>(
     dir: &Path,
     read: impl Fn(&Path, &Path, &Description) -> Result<T, DataError>,
 ) -> Result<T, DataError> {
-    /// Writes that may come in between.
+    /// Most retries.
     const TRIES: usize = 3;
     let json = dir.join(JSON);
     let mut tries = 0;
@@ -320,7 +316,7 @@ fn open<T>(
     }
 }
 
-/// A graph whose rows of features stay in their file.
+/// A graph whose features remain in their file.
 #[derive(Debug)]
 pub struct MappedGraph {
     /// Structure, ids, lists and every column that is not mapped.
@@ -331,11 +327,11 @@ pub struct MappedGraph {
     pub edge_rows: BTreeMap<EdgeType, BTreeMap<String, MappedRows>>,
 }
 
-/// [`load_graph`] for features that memory does not hold, or need not: columns of rank 2 in f32, f16 or bf16 become
-/// [`MappedRows`] of the file, without a copy; the others and the structure are read.
+/// [`load_graph`] for features that do not fit in memory: columns of rank 2 in f32, f16 or bf16 become [`MappedRows`] of the
+/// file, without a copy. The structure and other columns are read.
 ///
-/// The files must not be changed while they are mapped; [`save_graph`] into the same folder leaves them as they were.
-/// What happens otherwise is described at [`MappedRows`].
+/// The files must not be changed while they are mapped (see [`MappedRows`]). [`save_graph`] into the same folder writes new
+/// files and leaves the mapped ones unchanged.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -357,20 +353,20 @@ pub struct MappedGraph {
 /// As [`load_graph`].
 ///
 /// # Cost
-/// Reads the file once to compare its fingerprint; [`map_graph_with`] can leave that out.
+/// Reads the file once to compare its fingerprint; [`map_graph_with`] can skip that.
 pub fn map_graph(dir: impl AsRef<Path>, device: &Device) -> Result<MappedGraph, DataError> {
     map_graph_with(dir, device, MapOptions::default())
 }
 
-/// How [`map_graph_with`] opens a graph.
+/// Options of [`map_graph_with`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapOptions {
     skip_fingerprint: bool,
 }
 
 impl MapOptions {
-    /// Opens mapped rows without reading them, so that a change in them is not noticed. Lengths, structure and the
-    /// description are checked all the same.
+    /// Opens mapped rows without reading them, so a change in them is not detected. Lengths, structure and description are
+    /// validated.
     #[must_use]
     pub fn with_skip_fingerprint(mut self) -> Self {
         self.skip_fingerprint = true;
@@ -419,7 +415,7 @@ pub fn map_graph_with(
     })
 }
 
-/// The description without its checksum, and that.
+/// Splits a description from its checksum.
 fn describe(json: &Path) -> Result<(Description, String), DataError> {
     read_json::<FormatVersion>(json)?.check(json, VERSION)?;
     let mut d: Description = read_json(json)?;

@@ -1,4 +1,4 @@
-//! Writes and reads the tensors of a graph.
+//! Reads the tensor file of a graph.
 
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -78,7 +78,7 @@ impl<'a> TensorFile<'a> {
         }
         Ok(view)
     }
-    /// The numbers of a tensor of rank 1. Copies, since bytes in a file are aligned to nothing.
+    /// Copies the numbers of a tensor of rank 1, since bytes in a file are not aligned.
     pub(super) fn numbers<T: AnyBitPattern + NoUninit>(
         &self,
         key: &str,

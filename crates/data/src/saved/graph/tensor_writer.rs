@@ -8,7 +8,7 @@ use safetensors::Dtype;
 use super::dtypes::BOOL;
 use crate::columns::host_column::{self, PART};
 
-/// A tensor on its way to a file.
+/// A tensor that is written to a file.
 pub(super) struct Stored<'a> {
     pub(super) key: String,
     pub(super) dtype: Dtype,
@@ -24,7 +24,7 @@ enum Content<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// Numbers of the type `dtype`, rank 1.
+    /// A tensor of rank 1 with numbers of type `dtype`.
     pub(super) fn numbers<T: bytemuck::NoUninit>(
         key: String,
         dtype: Dtype,
@@ -38,7 +38,7 @@ impl<'a> Stored<'a> {
             content: Content::Bytes(bytemuck::cast_slice(numbers)),
         }
     }
-    /// Offsets, as u64.
+    /// A tensor of rank 1 with offsets as u64.
     pub(super) fn offsets(key: String, offsets: &'a [usize]) -> Self {
         Self {
             key,
@@ -47,7 +47,7 @@ impl<'a> Stored<'a> {
             content: Content::U32Array(offsets),
         }
     }
-    /// A column of a rank and a type that files hold.
+    /// A column whose rank and type the format supports.
     pub(super) fn column(key: String, dtype: Dtype, column: &'a Column) -> Self {
         Self {
             key,
@@ -56,11 +56,11 @@ impl<'a> Stored<'a> {
             content: Content::Column(column),
         }
     }
-    /// Bytes that it takes.
+    /// Bytes of the tensor.
     pub(super) fn len(&self) -> u64 {
         self.shape.iter().map(|&n| n as u64).product::<u64>() * (self.dtype.bitsize() / 8) as u64
     }
-    /// The content in parts, each but the last a multiple of eight bytes long.
+    /// Passes the content to `part` in parts. Each part except the last is a multiple of eight bytes long.
     pub(super) fn each_part(
         &self,
         mut part: impl FnMut(&[u8]) -> io::Result<()>,
@@ -72,7 +72,7 @@ impl<'a> Stored<'a> {
                 part(bytemuck::cast_slice(&words))
             }),
             Content::Column(column) => {
-                // Booleans take a byte each.
+                // Booleans are stored as bytes.
                 let stored = if column.dtype().is_bool() { BOOL } else { column.dtype() };
                 host_column::each_part(column, stored, 8, part)
             }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::files::tensor_header;
 
-    /// In parts as in one piece, and as another reader of the format reads it.
+    /// Tensors written in parts equal tensors written at once, and the `safetensors` crate reads them.
     #[test]
     fn columns_of_many_parts() {
         let rows = 2 * PART / 12 + 5;

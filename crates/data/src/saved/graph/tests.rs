@@ -1,4 +1,4 @@
-//! Graphs to files and back, and one test per refusal.
+//! Tests of saved graphs: round trips, and a test for each error.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -488,14 +488,14 @@ fn a_rank_that_the_format_lacks() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made() {
+fn a_folder_that_cannot_be_created() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("file"), "").unwrap();
     let g = Graph::homogeneous(1, vec![], vec![]).unwrap();
     assert!(matches!(save_graph(&g, dir.path().join("file/sub")), Err(DataError::Io { .. })));
 }
 
-/// Whether two graphs are the same in everything that files hold.
+/// Whether two graphs are equal in everything that files contain.
 fn same(a: &Graph, b: &Graph) -> bool {
     let frames =
         |g: &Graph| g.node_frames().iter().chain(g.edge_frames()).cloned().collect::<Vec<_>>();
@@ -514,7 +514,7 @@ fn same(a: &Graph, b: &Graph) -> bool {
     structure && frames(a).iter().map(data).eq(frames(b).iter().map(data))
 }
 
-/// Every byte of both files, changed in three ways: the graph that was written, or an error.
+/// Changes each byte of both files in three ways: reading returns the written graph or an error.
 #[test]
 fn no_changed_byte_is_accepted() {
     let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
@@ -605,7 +605,7 @@ fn a_description_without_checksum() {
     format(change, "graph.json", "missing field `checksum`");
 }
 
-/// What a process that is killed between two steps of a write leaves.
+/// The files of a process that was killed between two steps of a write.
 #[test]
 fn a_write_that_ended_between_two_steps() {
     let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
@@ -664,7 +664,7 @@ fn a_write_that_ended_between_two_steps() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
-    /// Whatever byte is wrong, the answer is a graph or an error.
+    /// Reading a file with a changed byte returns a graph or an error.
     #[test]
     fn a_damaged_file_never_panics(d in damage()) {
         let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());

@@ -7,7 +7,7 @@ use super::Files;
 use crate::{AttrType, Builder, Decoder, Duplicates, ReadOptions, UnknownNodes};
 use AttrType::{Float, Int};
 
-/// The documentation's second example: ids are far apart.
+/// The second example of GraphLearn's documentation, whose ids are not contiguous.
 fn shop(files: &Files, edges: &str) -> Builder {
     let items = files.put("items", "id:int64\tfeature:string\n10001\tfeature1:1:0.1\n10002\tfeature2:2:0.2\n10003\tfeature3:3:0.3\n");
     let users = files.put(
@@ -36,7 +36,7 @@ fn ints(g: &Graph, ntype: &str, name: &str) -> Vec<i64> {
 }
 
 #[test]
-fn the_documented_shop() {
+fn the_example_of_the_documentation() {
     let g = shop(&Files::new(), EDGES).build(&Device::flex()).unwrap();
     let buys = g.relation(("user", "buys", "item")).unwrap();
     assert_eq!(
@@ -69,7 +69,7 @@ fn the_documented_shop() {
 }
 
 #[test]
-fn unknown_nodes_are_refused_or_added() {
+fn unknown_nodes_are_errors_or_added() {
     let edges = format!("{EDGES}999\t10001\t1\n124\t5\t1\n999\t5\t1\n");
     let e = shop(&Files::new(), &edges).build(&Device::flex()).unwrap_err();
     assert!(
@@ -101,7 +101,7 @@ fn unknown_nodes_are_refused_or_added() {
 }
 
 #[test]
-fn added_nodes_get_graphlearns_defaults_or_the_row_for_missing_values() {
+fn added_nodes_get_default_values() {
     let files = Files::new();
     let d = Decoder::new().weighted().labeled().timestamped();
     let types = [
@@ -140,7 +140,7 @@ fn added_nodes_get_graphlearns_defaults_or_the_row_for_missing_values() {
 }
 
 #[test]
-fn repeated_nodes() {
+fn duplicate_nodes_by_option() {
     let files = Files::new();
     let a = files.put("a", "id:string\tl:int\tf:string\nx\t0\t1\ny\t1\t2\nx\t2\t3\nx\t3\t4\n");
     let build = |duplicates, problems| {
@@ -208,7 +208,7 @@ fn undirected_edges() {
 }
 
 #[test]
-fn refusals() {
+fn invalid_graphs_are_errors() {
     let files = Files::new();
     let text = files.put("t", "s:string\td:string\tw:float\n123\t10001\t1\n");
     let e = |b: Builder, part: &str| {

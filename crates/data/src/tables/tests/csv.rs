@@ -50,7 +50,7 @@ fn columns_by_name_in_any_order() {
 }
 
 #[test]
-fn a_graph_of_csv_files_compressed_and_in_parts() {
+fn a_graph_of_compressed_and_split_csv_files() {
     let files = Files::new();
     files.put("n/1.csv", "id,x\n10,1\n20,2\n");
     files.put("n/2.csv.zst", zstd::encode_all("x,id\n3,30\n".as_bytes(), 1).unwrap());
@@ -74,7 +74,7 @@ fn a_graph_of_csv_files_compressed_and_in_parts() {
 }
 
 #[test]
-fn errors_name_the_line_even_behind_records_of_several() {
+fn errors_have_the_line_after_records_of_several_lines() {
     let files = Files::new();
     let refused = |text: &str, end: &str| {
         let e = read_nodes(files.put("p.csv", text), &people()).unwrap_err();
@@ -124,10 +124,10 @@ fn errors_name_the_line_even_behind_records_of_several() {
     }
 }
 
-/// Whatever lines end with, and however many empty ones stand before: also for ids that are there twice, whose
-/// lines are looked up, and for the names of columns.
+/// Line ends of all kinds and empty lines before the row. Also errors about duplicate ids, whose lines are computed after
+/// reading, and about the header.
 #[test]
-fn errors_name_the_line_behind_any_line_ends() {
+fn errors_have_the_line_after_any_line_ends() {
     let files = Files::new();
     for (end, empty, rows) in ["\n", "\r\n", "\r"]
         .into_iter()
@@ -160,7 +160,7 @@ fn errors_name_the_line_behind_any_line_ends() {
     }
 }
 
-/// Names of classes are numbered in ascending order over all files; an empty one is no class, of added nodes too.
+/// Names of classes are numbered in ascending order over all files. An empty label is no class; so is that of added nodes.
 #[test]
 fn labels_that_are_texts() {
     let files = Files::new();
@@ -218,7 +218,7 @@ fn labels_that_are_texts() {
     assert!(e.contains("text_labels") && e.contains("a shard"), "{e}");
 }
 
-/// A weight, label or time that is named is read.
+/// A weight, label or timestamp is read if `Csv` has its name.
 #[test]
 fn named_columns_are_read() {
     let files = Files::new();
@@ -245,9 +245,9 @@ fn named_columns_are_read() {
     assert_eq!(decoder, Decoder::new().csv(Csv::default().with_weight("w")));
 }
 
-/// What files are instead of the CSV files that were expected, and what to do about it.
+/// Other files than CSV files are errors that name the option or the conversion.
 #[test]
-fn errors_say_what_to_do() {
+fn errors_have_a_remedy() {
     let files = Files::new();
     let csv = || Decoder::new().csv(Csv::default().with_label("y"));
     let refused = |decoder: Decoder, bytes: &[u8]| {
@@ -280,7 +280,7 @@ fn errors_say_what_to_do() {
     assert!(e.contains("`Decoder::csv`"), "{e}");
 }
 
-/// The names of the attributes stay with the graph: in rows of parts of it, in its summary, in its file.
+/// Subgraphs, summaries and saved graphs keep the names of the attributes.
 #[test]
 fn attributes_keep_their_names() {
     let files = Files::new();
@@ -322,7 +322,7 @@ fn attributes_keep_their_names() {
     );
 }
 
-/// Labels that are floats, and how they become classes.
+/// Labels that are floats are errors with a remedy.
 #[test]
 fn labels_that_are_floats() {
     let files = Files::new();

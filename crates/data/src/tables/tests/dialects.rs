@@ -1,4 +1,4 @@
-//! Rows as published files have them, and texts that no dialect may lose a row of.
+//! Tests of CSV dialects: rows of published files, and random texts.
 
 use burn::tensor::Device;
 use burn_gnn_files::DataError;
@@ -76,7 +76,7 @@ fn movie_lens() {
     );
 }
 
-/// `airports.dat` and `routes.dat` of OpenFlights: no header, `\N` for what is missing, more columns than are named.
+/// `airports.dat` and `routes.dat` of OpenFlights: no header, `\N` for missing values, more columns than names.
 #[test]
 fn open_flights() {
     let files = Files::new();
@@ -136,7 +136,7 @@ fn icews() {
     assert_eq!(columns.labels.unwrap(), [1, 0]);
 }
 
-/// What pandas writes for a label that is missing, and with `decimal=","`.
+/// Missing labels and decimal commas as pandas writes them.
 #[test]
 fn missing_labels_and_decimal_commas() {
     let files = Files::new();
@@ -162,10 +162,10 @@ fn missing_labels_and_decimal_commas() {
     assert!(e.contains("q.csv:2:2: expected a float"), "{e}");
 }
 
-/// A quote that is not closed is an error where it opens, also in a column that is not read; so is one that encloses a
-/// part of a field, as a stray quote and a later one do.
+/// A quote that is not closed is an error at its position, even in a column that is not read. So are quotes around a part
+/// of a field.
 #[test]
-fn quotes_that_enclose_no_field() {
+fn invalid_quotes_are_errors() {
     let files = Files::new();
     let names = Decoder::new().csv(Csv::default());
     let rows = |n: usize| (0..n).map(|i| format!("{i},x{i}\n")).collect::<String>();
@@ -209,7 +209,7 @@ fn quotes_that_enclose_no_field() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// What the crate `csv` writes comes back, in any dialect, over many blocks and however many threads read them.
+    /// Texts of the crate `csv` are read without loss, in any dialect, over many blocks and with any number of threads.
     #[test]
     fn no_row_is_lost(
         some in prop::collection::vec("[a\",;\\\\\n\r# ]{0,9}", 1..60),
@@ -247,10 +247,10 @@ proptest! {
 }
 
 proptest! {
-    /// Rows of numbers that are parsed while they are split, and others, are read as if all were split first, which a
-    /// marker that is a number and occurs nowhere asks for.
+    /// The parser of common rows and the general parser return the same values. A marker of missing values that is a number
+    /// disables the former.
     #[test]
-    fn usual_rows_are_as_others(
+    fn common_rows_equal_other_rows(
         rows in prop::collection::vec(
             prop::collection::vec(
                 prop::sample::select(vec![
@@ -286,9 +286,9 @@ proptest! {
     }
 }
 
-/// Options that contradict each other, and rows that are not those described.
+/// Contradictory options, and rows that do not match the options.
 #[test]
-fn refused_dialects() {
+fn contradictory_dialects_are_errors() {
     let files = Files::new();
     let path = files.put("p.csv", "a\nb,c\n1,2\n3,4\n");
     let refused = |csv: Csv| read_nodes(&path, &Decoder::new().csv(csv)).unwrap_err().to_string();
@@ -387,11 +387,11 @@ fn numbers_that_f32_cannot_represent() {
     }
 }
 
-/// `narrow.parquet` is what pyarrow 26 wrote: int64 `id` 1, 2; float64 `label` 0, 1, `weight` 0.1, 1e300, `small` 1e-60, 0.5;
+/// `narrow.parquet` was written by pyarrow 26: int64 `id` 1, 2; float64 `label` 0, 1, `weight` 0.1, 1e300, `small` 1e-60, 0.5;
 /// int64 `whole` 16777217, 3; text `group` a, b.
 #[cfg(feature = "parquet")]
 #[test]
-fn parquet_columns_that_do_not_fit() {
+fn parquet_columns_that_f32_cannot_represent() {
     let path = std::path::Path::new("tests/data/narrow.parquet");
     let read = |decoder: &Decoder| read_nodes(path, decoder).map(|t| t.columns);
     let with = |csv: Csv| Decoder::new().csv(csv);
@@ -432,7 +432,7 @@ fn parquet_columns_that_do_not_fit() {
     assert_eq!(rounded.attributes.floats, [16_777_216.0, 3.0]);
 }
 
-/// An element of a list is narrowed as a single number is.
+/// Elements of a list follow the rule of single numbers.
 #[test]
 fn list_elements_that_f32_cannot_represent() {
     let files = Files::new();
@@ -451,7 +451,7 @@ fn list_elements_that_f32_cannot_represent() {
     }
 }
 
-/// `narrow-lists.parquet` is what pyarrow 26 wrote: int64 `id` 1, 2; lists of float64 `large` [0.5, 1e300], [0.25, 1] and
+/// `narrow-lists.parquet` was written by pyarrow 26: int64 `id` 1, 2; lists of float64 `large` [0.5, 1e300], [0.25, 1] and
 /// `small` [0.5, 1], [1e-60, 1]; lists of int64 `whole` [1, 16777217], [2, 3]; int64 `people` 16777217, 2^53 + 1; float64
 /// `x` 1e300, 0.1.
 #[cfg(feature = "parquet")]

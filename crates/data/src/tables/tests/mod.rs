@@ -1,4 +1,4 @@
-//! Sources, headers, rows, ids, graphs: what the documentation of GraphLearn shows, and one test per refusal.
+//! Tests of tables: the examples of GraphLearn's documentation, and a test for each error.
 
 mod builder;
 mod csv;
@@ -8,7 +8,7 @@ mod sources;
 
 use std::path::PathBuf;
 
-/// A folder of small files that goes away with the value.
+/// A temporary folder of small files.
 struct Files(tempfile::TempDir);
 
 impl Files {

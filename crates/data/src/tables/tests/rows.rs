@@ -193,7 +193,7 @@ fn buckets_lists_and_missing_values() {
 }
 
 #[test]
-fn empty_numbers_are_refused_or_zero() {
+fn empty_numbers_are_errors_or_zero() {
     let d = Decoder::new().weighted().labeled().timestamped().with_attributes([
         Int,
         Float,
@@ -248,7 +248,7 @@ fn refused(
 }
 
 #[test]
-fn bad_headers() {
+fn invalid_headers_are_errors() {
     let d = Decoder::new().weighted().with_attributes([Text]);
     let bad = |text: &[u8], column, expected, found| refused(text, &d, 1, column, expected, found);
     bad(b"", 0, "a header of 3", "an empty file");
@@ -273,7 +273,7 @@ fn bad_headers() {
 }
 
 #[test]
-fn bad_rows() {
+fn invalid_rows_are_errors() {
     let d = Decoder::new().weighted().with_attributes([Text]);
     const HEADER: &str = "id:int64\tweight:float\ttext:string\n";
     let row = |r: &str| format!("{HEADER}1\t2\tx\n{r}\n4\t5\ty\n");
@@ -315,7 +315,7 @@ fn bad_rows() {
 }
 
 #[test]
-fn bad_attributes() {
+fn invalid_attributes_are_errors() {
     let d = Decoder::new().labeled().with_attributes([Int, Float]);
     let head = "id:int64\tl:int\tf:string\n";
     refused(
@@ -346,7 +346,7 @@ fn bad_attributes() {
 }
 
 #[test]
-fn several_problems_together() {
+fn several_invalid_rows_are_reported_together() {
     let files = Files::new();
     let wrong: String =
         (0..30).map(|i| if i % 10 == 3 { "x\n".to_owned() } else { format!("{i}\n") }).collect();

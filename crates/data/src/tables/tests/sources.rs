@@ -117,7 +117,7 @@ fn long_lines_and_many_blocks() {
 }
 
 #[test]
-fn threads_do_not_matter() {
+fn results_do_not_depend_on_threads() {
     let files = Files::new();
     let text = format!(
         "{HEADER}{}",
@@ -138,9 +138,9 @@ fn threads_do_not_matter() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
-    /// Shards of any number: every row in exactly one of them, in order, whether files are dealt out or cut.
+    /// Each row is in exactly one shard, in order, whether files are assigned to shards or split.
     #[test]
-    fn shards_share_out_all_rows(
+    fn each_row_is_in_one_shard(
         files in prop::collection::vec(prop::collection::vec(0i64..1_000_000_000, 0..12), 1..5), count in 1usize..7, crlf: bool, last: bool,
     ) {
         let dir = Files::new();
@@ -165,7 +165,7 @@ proptest! {
 }
 
 #[test]
-fn a_shard_names_the_line_of_the_whole_file() {
+fn errors_of_a_shard_have_the_line_of_the_file() {
     let files = Files::new();
     let rows: String = (0..90)
         .map(|i| if i == 80 { "80\tx\n".to_owned() } else { format!("{i}\t{i}\n") })
@@ -176,7 +176,7 @@ fn a_shard_names_the_line_of_the_whole_file() {
 }
 
 #[test]
-fn refused_sources() {
+fn invalid_sources_are_errors() {
     let files = Files::new();
     let path = files.put("e", HEADER);
     let gz = files.put("e.gz", gzip(HEADER));
