@@ -1,4 +1,4 @@
-//! Computes the gradients of attention; see the module above.
+//! Gradients of attention; the parent module describes the algorithm.
 #![allow(clippy::needless_range_loop)]
 
 use super::job::{
@@ -14,28 +14,28 @@ use crate::prefetch::{FAR, from_memory};
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
 
-/// What backward reads, and which results it must give.
+/// The tensors that backward reads, and the gradients that it computes.
 #[derive(Clone, Copy)]
 pub(super) struct GradInputs<'a, T: Elem> {
     pub(super) grad: &'a [T],
     pub(super) out: &'a [T],
     pub(super) stats: &'a [T::Acc],
-    /// Whether the gradient of `z` is asked for.
+    /// Whether to compute the gradient of `z`.
     pub(super) dz: bool,
-    /// Whether a gradient of the scores is asked for.
+    /// Whether to compute the gradients of the scores.
     pub(super) ds: bool,
 }
 
-/// Gradients; those not asked for are empty.
+/// The gradients; those that are not requested are empty.
 pub(super) struct Gradients<T: Elem> {
     pub(super) z: Vec<T>,
-    /// Of the sum `a_src[u] + a_dst[v]` or of the logit, per edge. Not rounded: those of a destination are still to
-    /// be summed.
+    /// Gradient of `a_src[u] + a_dst[v]` or of the score, per edge. It is not rounded, because the gradient of `a_dst` is
+    /// summed from it.
     pub(super) scores: Vec<T::Acc>,
     pub(super) a_src: Vec<T>,
 }
 
-/// Gradients of `z` and of the scores.
+/// The gradients of `z`, of the scores and of `a_src`.
 pub(super) fn backward<T: Elem>(
     job: Job<'_, T>,
     given: GradInputs<'_, T>,
@@ -66,7 +66,8 @@ pub(super) fn backward<T: Elem>(
     Gradients { z, scores, a_src }
 }
 
-/// Per destination, `[4, heads]`: `a_dst` (0 for given logits), max, 1 / Σ, and T.
+/// Per destination `[4, heads]`: `a_dst` (0 for scores per edge), max, 1 / Σ and T, in one row so that an edge reads
+/// adjacent cache lines.
 fn meta<T: Elem>(job: &Job<'_, T>, given: &GradInputs<'_, T>, num_dst: usize) -> Vec<T::Acc> {
     let Shape { heads, dim, .. } = job.shape;
     let width = heads * dim;
@@ -108,9 +109,9 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
         let one = T::Acc::ONE;
         let mut acc = vec![zero; width];
         let mut sums = vec![zero; heads];
-        let room = (BLOCK * heads).next_multiple_of(FLAT);
-        // Of the edges of a block: α, then the derivative of the score, then m · α.
-        let (mut alpha, mut slopes, mut w) = (vec![zero; room], vec![one; room], vec![zero; room]);
+        let len = (BLOCK * heads).next_multiple_of(FLAT);
+        // For the edges of a block: α, the derivative of the score, and m · α.
+        let (mut alpha, mut slopes, mut w) = (vec![zero; len], vec![one; len], vec![zero; len]);
         ds.whole();
         let from_memory = from_memory(size_of_val(given.grad));
         for u in run {
@@ -216,8 +217,8 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                             &w[i * heads..][..heads],
                             &slopes[i * heads..][..heads],
                         );
-                        // In place of the weights, not in the closure of `put`, which would be compiled for the
-                        // baseline.
+                        // Computed into the buffer of the weights: code in the closure of `put` would be compiled for
+                        // the baseline instruction set.
                         lanes!(heads, h, K => {
                             let mut d = [zero; K];
                             for k in 0..K {

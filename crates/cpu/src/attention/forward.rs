@@ -1,4 +1,4 @@
-//! Computes the result of attention and its softmax statistics; see the module above.
+//! Forward pass of attention; the parent module describes the algorithm.
 #![allow(clippy::needless_range_loop)]
 
 use super::job::{

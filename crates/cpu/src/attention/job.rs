@@ -8,12 +8,12 @@ use burn_gnn_plan::{AttentionPlan, AttentionScoring, DropoutPlan};
 use crate::math::philox::{LANES, philox_lanes};
 use crate::number::{Acc, Elem, Exp};
 
-/// Where scores come from.
+/// The source of the scores.
 #[derive(Clone, Copy)]
 pub(super) enum Scores<'a, T: Elem> {
-    /// `leaky_relu(a_src[u] + a_dst[v])`, rows of one number per head.
+    /// `leaky_relu(a_src[u] + a_dst[v])`; both have one entry per node and head.
     Gat { a_src: &'a [T], a_dst: &'a [T], slope: f64 },
-    /// A row of one number per head for every edge.
+    /// One score per edge and head.
     Edges(&'a [T]),
 }
 
@@ -53,17 +53,17 @@ impl<'a, T: Elem> Job<'a, T> {
     }
 }
 
-/// Edges of a block. The blocks of a row start at its first edge.
+/// Number of edges in a block. The blocks of a row start at its first edge.
 pub(super) const BLOCK: usize = 32;
-/// Edges ahead of which the rows of neighbours are asked for.
+/// How many edges ahead the rows of neighbours are prefetched.
 pub(super) const AHEAD: usize = 16;
-/// Numbers of the flat buffers that one loop over exponentials takes.
+/// Entries per vectorised loop over exponentials; flat buffers are padded to a multiple of it.
 pub(super) const FLAT: usize = 16;
 
-/// Walks over heads eight at a time, then one by one; `$k` is the number at hand, a constant.
+/// Loops over heads in steps of 8, then of 1; `$k` is the step, a constant.
 ///
-/// Bodies load what they read into arrays and store once: of slices that live in local buffers the
-/// compiler does not know that they do not overlap, and a store between loads would undo the vector code.
+/// Bodies first load all inputs into arrays and then store once. The compiler cannot prove that slices of local buffers
+/// do not overlap, so a store between loads would prevent vectorisation.
 macro_rules! lanes {
     ($heads:expr, $h:ident, $k:ident => $body:block) => {{
         let mut $h = 0;
@@ -82,7 +82,7 @@ macro_rules! lanes {
 
 pub(super) use lanes;
 
-/// The `K` entries from `at`, as numbers to calculate with.
+/// Loads `K` entries from `at`, widened to the accumulator type.
 #[inline(always)]
 pub(super) fn load<T: Elem, const K: usize>(x: &[T], at: usize) -> [T::Acc; K] {
     let x = &x[at..at + K];
@@ -93,7 +93,7 @@ pub(super) fn load<T: Elem, const K: usize>(x: &[T], at: usize) -> [T::Acc; K] {
     out
 }
 
-/// As [`load`], of what are such numbers already.
+/// Loads `K` accumulators from `at`.
 #[inline(always)]
 pub(super) fn get<A: Acc, const K: usize>(x: &[A], at: usize) -> [A; K] {
     let mut out = [A::ZERO; K];
@@ -106,7 +106,7 @@ pub(super) fn leaky<A: Acc>(x: A, slope: A) -> A {
     if x > A::ZERO { x } else { x * slope }
 }
 
-/// `x = e^x`, a whole number of times [`FLAT`].
+/// `x = e^x` in place. The length of `x` is a multiple of [`FLAT`].
 #[inline(always)]
 pub(super) fn exp_all<A: Acc + Exp>(x: &mut [A]) {
     for part in x.chunks_exact_mut(FLAT) {
@@ -117,7 +117,8 @@ pub(super) fn exp_all<A: Acc + Exp>(x: &mut [A]) {
 }
 
 impl<T: Elem> Job<'_, T> {
-    /// Multiplies `weights` (heads of edge `e(i)` from `i · heads`) by 0 or the scale.
+    /// Applies dropout: multiplies the weights of `n` edges (`heads` entries each) by 0 or `1 / (1 - p)`. Edge `i` has the
+    /// id `id(i)`.
     #[inline(always)]
     pub(super) fn dropout(
         &self,
@@ -132,7 +133,7 @@ impl<T: Elem> Job<'_, T> {
         let blocks = heads.div_ceil(4);
         let total = n * blocks;
         let mut from = 0;
-        // Edge and block of the next lane.
+        // Edge, and block of four heads, of the next lane.
         let (mut i, mut b) = (0, 0);
         while from < total {
             let mut c = [[0u32; LANES]; 4];
@@ -183,7 +184,7 @@ impl<T: Elem> Job<'_, T> {
     }
 }
 
-/// `acc += Σ over edges of w[e, h] · x[row(e), h, d]`, in the order of `rows`.
+/// `acc[h, d] += Σ over edges e of w[e, h] · x[rows[e], h, d]`, in the order of `rows`.
 #[inline(always)]
 pub(super) fn accumulate<T: Elem, const H: usize, const D: usize>(
     size: (usize, usize),
@@ -204,7 +205,7 @@ pub(super) fn accumulate<T: Elem, const H: usize, const D: usize>(
     }
 }
 
-/// `K` edges at a time touch `acc` once and keep `K` rows in flight.
+/// Adds `K` edges: `acc` is loaded and stored once for all of them, and `K` rows are in flight.
 #[inline(always)]
 fn add_rows<T: Elem, const H: usize, const D: usize, const K: usize>(
     (heads, dim): (usize, usize),
@@ -250,7 +251,7 @@ fn add_rows<T: Elem, const H: usize, const D: usize, const K: usize>(
     }
 }
 
-/// `<a, b>` in eight partial sums.
+/// The dot product `<a, b>`, in eight partial sums.
 #[inline(always)]
 pub(super) fn dot<T: Elem>(a: &[T], b: &[T], dim: usize) -> T::Acc {
     let (a, b) = (&a[..dim], &b[..dim]);

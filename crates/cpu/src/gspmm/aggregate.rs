@@ -14,7 +14,7 @@ use crate::parallel::runs::evenly;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::{Activation, AggregatePlan, DegreeScale, Side};
 
-/// The result of a plan; operands that it does not have may be empty.
+/// The result of a plan. Operands that the plan does not have may be empty.
 pub fn forward<T: Elem>(plan: &AggregatePlan, x: &[T], weight: &[T], bias: &[T]) -> Vec<T> {
     let bias: Vec<_> = bias.iter().map(|b| b.acc()).collect();
     weighted_sum(&Weighted {
@@ -29,18 +29,18 @@ pub fn forward<T: Elem>(plan: &AggregatePlan, x: &[T], weight: &[T], bias: &[T])
     })
 }
 
-/// What the gradients of `x` and of the bias are computed from; operands that the plan does not have may be empty.
+/// The tensors that gradients are computed from. Operands that the plan does not have may be empty.
 #[derive(Clone, Copy)]
 pub struct GradInputs<'a, T> {
-    /// That of the result.
+    /// Gradient of the result.
     pub grad: &'a [T],
-    /// The result, if there is an activation.
+    /// The result, if the plan has an activation.
     pub out: &'a [T],
     /// The weights, or `x` for the gradient of the weights.
     pub other: &'a [T],
 }
 
-/// The gradients of `x` and of the bias that are wanted.
+/// The gradients of `x` and of the bias, each if `wants` requests it.
 pub fn gradient<T: Elem>(
     plan: &AggregatePlan,
     given: GradInputs<'_, T>,
@@ -51,7 +51,7 @@ pub fn gradient<T: Elem>(
         let (_, d_bias) = before(grad, out, Activation::None, width, bias);
         (x.then(|| over_reverse::<T>(grad, weight, plan)), d_bias)
     } else {
-        // `h` is summed over edges and over rows before it is rounded.
+        // `h` is summed over edges and over rows, and only the sums are rounded.
         let grad = widen(grad);
         let (h, d_bias) = before::<T::Acc>(&grad, &widen(out), plan.activation(), width, bias);
         (
@@ -68,8 +68,8 @@ pub fn gradient<T: Elem>(
     [d_x, bias.then(|| T::round(d_bias))]
 }
 
-/// `d w_e = l_u r_v (x[u] · h[v])`, rounded once: factors are applied to the products, one number per edge, so no
-/// operand is scaled into a copy.
+/// `d w_e = l_u r_v (x[u] · h[v])`, rounded once. The factors are applied to the dot products, one number per edge, so no
+/// scaled copy of an operand is made.
 pub fn gradient_of_weight<T: Elem>(plan: &AggregatePlan, given: GradInputs<'_, T>) -> Vec<T> {
     let [grad, x] = [given.grad, given.other].map(widen);
     let h = match plan.activation() {
@@ -96,7 +96,7 @@ fn factors<A: Acc>(scale: Option<&DegreeScale>) -> Option<&[A]> {
     scale.map(|scale| A::either(|| scale.single(), || scale.double()))
 }
 
-/// `d x` from `h`, the gradient of what the activation was given: the sum over the reverse relation.
+/// `d x` from `h`, the gradient of the input of the activation: the sum over the reversed relation.
 fn over_reverse<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> {
     weighted_sum(&Weighted {
         rows: Adjacency::new(plan.relation().csr()),
@@ -110,10 +110,10 @@ fn over_reverse<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> 
     })
 }
 
-/// Rows that one column sum takes: fixed, so that its bits do not depend on threads.
+/// Rows per partial column sum. It is fixed, so that bits do not depend on the number of threads.
 const BLOCK: usize = 1024;
 
-/// `act'(out) · grad` (`None` where that is `grad`) and, if asked for, its column sums.
+/// `act'(out) · grad` (`None` if that equals `grad`) and, if `sums` is set, its column sums.
 fn before<T: Elem>(
     grad: &[T],
     out: &[T],
@@ -163,7 +163,7 @@ impl<T: Elem> Vectorised for Chain<'_, '_, T> {
             to.put_from(grad.len(), |j| T::of(f.chain(out[j].acc(), grad[j].acc())))
         };
         match activation {
-            // A loop of its own: it has no products.
+            // A separate loop, which needs no multiplications.
             Activation::Relu => map(Activation::Relu),
             other => map(other),
         }

@@ -1,4 +1,4 @@
-//! Reduces messages by max or min per feature, with the argmax edge ids.
+//! Reduces messages by max or min per column, and records the argmax.
 
 use std::ops::Range;
 
@@ -15,16 +15,16 @@ use crate::simd::instruction_sets::{Blocked, InstructionSets};
 use crate::simd::unroll::each;
 use burn_gnn_plan::{BinaryOp, GspmmPlan};
 
-/// Columns that a byte of every lane describes.
+/// Columns whose argmax bits are stored together: 8 bits for each of 16 lanes.
 pub(super) const GROUP: usize = 16 * 8;
 /// 32-bit words of the bits of a group.
 pub(super) const WORDS: usize = GROUP / 32;
 
-/// 32-bit words per edge, where the argmax is kept as one bit for every edge and column: of copied source rows, where
-/// that takes no more memory than an edge id for every destination and column.
+/// The number of 32-bit words per edge if the argmax is saved as one bit per edge and column, otherwise `None`: it is
+/// saved as one edge id per destination and column.
 ///
-/// The gradient reads a row of them for every edge. Ids are as wide as the gradient itself; of 128 columns bits are
-/// 16 bytes.
+/// Bits are used for `copy_u` if they take no more memory than ids. The gradient reads the argmax for every edge: with
+/// 128 columns it reads 16 bytes of bits, or 512 bytes of ids, as many as of the gradient itself.
 pub fn bit_words(plan: &GspmmPlan) -> Option<usize> {
     let (relation, n) = (plan.relation(), plan.width());
     let whole =
@@ -34,9 +34,11 @@ pub fn bit_words(plan: &GspmmPlan) -> Option<usize> {
         .then_some(words)
 }
 
-/// Values, `width` columns for every row; rows without edges have value 0. No value is ever taken for a marker.
+/// The max (or min) of the messages of every row, `[rows, width]`. Rows without edges are 0. There is no sentinel among
+/// the values.
 ///
-/// `W` is what the loops are compiled for. The smallest is the largest with all signs changed, which is exact.
+/// `W` are the instruction sets that the loops are compiled for. The minimum is computed as the maximum of the negated
+/// messages, which is exact.
 pub(crate) fn select<T: Elem, O: Op, R: Layout, W: InstructionSets>(
     messages: &Messages<'_, T, O, R>,
     max: bool,
@@ -46,29 +48,29 @@ pub(crate) fn select<T: Elem, O: Op, R: Layout, W: InstructionSets>(
     })
 }
 
-/// As [`select`], and the edge id of the argmax of every entry; -1 where there is no edge.
+/// [`select`], and the edge id of the argmax of every entry, or -1 for rows without edges.
 pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: InstructionSets>(
     messages: &Messages<'_, T, O, R>,
     max: bool,
 ) -> (Vec<T>, Vec<i32>) {
     let width = messages.width;
-    // Two outputs and a comparison of three parts.
+    // Twice the width: there are two outputs, and a comparison costs more than an addition.
     collect_rows2(&by_edges(messages.rows.indptr, 2 * width), [width, width], &|run, out, ids| {
         W::run(SelectRows { messages, sign: sign(max), run, out, argmax: Ids(ids) });
     })
 }
 
-/// As [`select`] of copied source rows, and `words` for every edge, by edge id: of which columns it is the argmax.
+/// [`select`] for `copy_u`, and `words` words of bits for every edge, by edge id: whether it is the argmax of a column.
 ///
-/// Column `128 g + 16 k + i` of an edge is bit `k` of byte `i` of its group `g`: lanes next to each other are
-/// distinguished without moving them.
+/// Column `128 g + 16 k + i` of an edge is bit `k` of byte `i` of group `g`. So 16 adjacent columns map to 16 adjacent
+/// bytes, and lanes need no shuffles.
 pub(crate) fn select_bits<T: Elem>(
     messages: &Messages<'_, T, CopyLhs, Same>,
     max: bool,
     words: usize,
 ) -> (Vec<T>, Vec<i32>) {
     let (rows, width) = (messages.rows, messages.width);
-    assert_eq!(words, WORDS * width.div_ceil(GROUP), "words of every group of columns");
+    assert_eq!(words, WORDS * width.div_ceil(GROUP), "every group of columns has {WORDS} words");
     let runs = by_edges(rows.indptr, 2 * width);
     let (out, _, bits) = collect_rows_and_edges::<T, (), i32>(
         &runs,
@@ -87,76 +89,76 @@ fn sign<A: Acc>(max: bool) -> A {
     if max { A::ONE } else { -A::ONE }
 }
 
-/// What becomes of the argmax of a row, column by column.
+/// Stores the argmax of a row.
 trait ArgmaxSink {
-    /// Whether the argmax is needed.
-    const ASKED: bool = true;
-    /// What is remembered of the edge at position `p`.
-    fn name<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32;
-    /// Asks for memory that will be written for the edge at position `p`.
-    fn ask<T, O, R>(&self, _m: &Messages<'_, T, O, R>, _p: usize) {}
-    /// The argmax of the last `keep` columns of a block.
-    fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize);
-    /// All columns of a row with these edges are there.
+    /// Whether the argmax is stored at all.
+    const STORED: bool = true;
+    /// The number that identifies the edge at position `p`.
+    fn label<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32;
+    /// Prefetches the memory that is written for an edge some positions after `p`.
+    fn prefetch<T, O, R>(&self, _m: &Messages<'_, T, O, R>, _p: usize) {}
+    /// Stores the labels of the last `keep` columns of a block.
+    fn put<const N: usize>(&mut self, labels: &[i32; N], keep: usize);
+    /// Called after all columns of a row, which has these edges.
     fn finish(&mut self, _edges: Range<usize>) {}
 }
 
-/// No input is tracked.
+/// Stores nothing: no input is tracked.
 struct NoArgmax;
 
 impl ArgmaxSink for NoArgmax {
-    const ASKED: bool = false;
+    const STORED: bool = false;
     #[inline(always)]
-    fn name<T, O, R>(_: &Messages<'_, T, O, R>, _: usize) -> i32 {
+    fn label<T, O, R>(_: &Messages<'_, T, O, R>, _: usize) -> i32 {
         -1
     }
     #[inline(always)]
     fn put<const N: usize>(&mut self, _: &[i32; N], _: usize) {}
 }
 
-/// Edge ids, as wide as the values.
+/// Stores an edge id for every entry of the result.
 struct Ids<'a, 'b>(&'a mut Sink<'b, i32>);
 
 impl ArgmaxSink for Ids<'_, '_> {
     #[inline(always)]
-    fn name<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32 {
+    fn label<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32 {
         m.rows.edge_id(p) as i32
     }
     #[inline(always)]
-    fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize) {
-        put_last(self.0, names, keep);
+    fn put<const N: usize>(&mut self, labels: &[i32; N], keep: usize) {
+        put_last(self.0, labels, keep);
     }
 }
 
-/// A bit for every edge and column.
+/// Stores a bit for every edge and column.
 struct Bits<'a, 'b> {
     bits: &'a mut EdgeRows<'b, i32>,
     words: usize,
-    /// Positions of the argmax of the columns of the row at hand.
+    /// Positions of the argmax of the columns of the current row.
     args: Vec<i32>,
-    /// Columns of it that are there.
+    /// Number of columns in `args`.
     at: usize,
 }
 
 impl ArgmaxSink for Bits<'_, '_> {
     #[inline(always)]
-    fn name<T, O, R>(_: &Messages<'_, T, O, R>, p: usize) -> i32 {
+    fn label<T, O, R>(_: &Messages<'_, T, O, R>, p: usize) -> i32 {
         p as i32
     }
     #[inline(always)]
-    fn ask<T, O, R>(&self, m: &Messages<'_, T, O, R>, p: usize) {
+    fn prefetch<T, O, R>(&self, m: &Messages<'_, T, O, R>, p: usize) {
         let next = p + ahead::<i32>(GROUP);
         if next < m.rows.indices.len() {
             self.bits.prefetch(m.rows.edge_id(next), 0, self.words);
         }
     }
     #[inline(always)]
-    fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize) {
-        // As of `put_last`.
+    fn put<const N: usize>(&mut self, labels: &[i32; N], keep: usize) {
+        // Two cases for the reason that `put_last` gives.
         if keep == N {
-            self.args[self.at..][..N].copy_from_slice(names)
+            self.args[self.at..][..N].copy_from_slice(labels)
         } else {
-            self.args[self.at..][..keep].copy_from_slice(&names[N - keep..])
+            self.args[self.at..][..keep].copy_from_slice(&labels[N - keep..])
         }
         self.at += keep;
     }
@@ -210,13 +212,13 @@ impl<T: Elem, O: Op, R: Layout, W: ArgmaxSink> Blocked for SelectRows<'_, '_, T,
         for v in self.run {
             let edges = m.rows.row(v);
             for_blocks!(m.width, WIDE, |col, keep, N, K| {
-                // Without edges the sign is applied to this once more: `-0` becomes `+0`.
+                // The sign is applied to the result once more, so a row without edges is +0 for min as well.
                 let mut best = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO).scale(sign); K];
                 let mut arg = [Lanes::<i32, N>([-1; N]); K];
                 if !edges.is_empty() {
-                    // The first message is the argmax of all columns, whatever it is.
+                    // The first message is the first candidate of all columns, whatever its value.
                     let edge = m.edge(edges.start, col, N * K);
-                    arg = [Lanes([W::name(m, edges.start); N]); K];
+                    arg = [Lanes([W::label(m, edges.start); N]); K];
                     each!(k < K, {
                         best[k] = m.lanes(&edge, N * k).scale(sign);
                     });
@@ -224,16 +226,16 @@ impl<T: Elem, O: Op, R: Layout, W: ArgmaxSink> Blocked for SelectRows<'_, '_, T,
                 for p in edges.clone() {
                     if col == 0 {
                         m.fetch(p, N * K);
-                        self.argmax.ask(m, p);
+                        self.argmax.prefetch(m, p);
                     }
-                    let name = W::name(m, p);
+                    let label = W::label(m, p);
                     let edge = m.edge(p, col, N * K);
                     each!(k < K, {
                         let (b, mut w) = (best[k], arg[k]);
                         let x = m.lanes(&edge, N * k).scale(sign);
-                        if W::ASKED {
+                        if W::STORED {
                             for i in 0..N {
-                                w.0[i] = if better(x.0[i], b.0[i]) { name } else { w.0[i] };
+                                w.0[i] = if better(x.0[i], b.0[i]) { label } else { w.0[i] };
                             }
                             arg[k] = w;
                         }
@@ -244,7 +246,7 @@ impl<T: Elem, O: Op, R: Layout, W: ArgmaxSink> Blocked for SelectRows<'_, '_, T,
                     best[k] = best[k].scale(sign);
                 });
                 put(self.out, best, keep);
-                if W::ASKED {
+                if W::STORED {
                     each!(k < K, {
                         self.argmax.put(&arg[k].0, if K == 1 { keep } else { N });
                     });
@@ -255,9 +257,10 @@ impl<T: Elem, O: Op, R: Layout, W: ArgmaxSink> Blocked for SelectRows<'_, '_, T,
     }
 }
 
-/// Strictly larger, so that the first of equal messages stays; a NaN beats every number and the first stays.
+/// Whether `x` replaces `best`: it must be strictly larger, so the first of equal messages wins. NaN is larger than every
+/// number, and the first NaN wins.
 #[inline(always)]
-#[allow(clippy::eq_op)] // `x != x` asks for NaN without a call, so that the loop vectorises.
+#[allow(clippy::eq_op)] // `x != x` tests for NaN without a call, so that the loop vectorises.
 pub(crate) fn better<A: Acc>(m: A, best: A) -> bool {
     (m > best) | ((m != m) & (best == best))
 }

@@ -1,4 +1,4 @@
-//! Computes the gradient of max and min of copied rows.
+//! Gradient of max and min of `copy_u`.
 
 use std::ops::Range;
 
@@ -15,11 +15,11 @@ use crate::simd::instruction_sets::{Blocked, InstructionSets};
 use crate::simd::unroll::each;
 use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
 
-/// Gradient of a selection of copied rows: entry `j` of row `u` sums `grad[v, j]` over the out-edges
-/// `(u, v, e)` that are the argmax there.
+/// The gradient of the copied operand: entry `(u, j)` is the sum of `grad[v, j]` over the out-edges `(u, v, e)` that are
+/// the argmax of `(v, j)`.
 ///
-/// It gathers, as every kernel here: one writer for every entry, at the price of reading the gradients of
-/// destinations of which the row is not the argmax.
+/// The kernel gathers, so every entry has one writer. It also reads gradients of destinations of which `u` is not the
+/// argmax.
 pub(crate) fn select_grad<T: Elem>(
     rows: Adjacency<'_>,
     grad: &[T],
@@ -44,28 +44,28 @@ pub(crate) fn select_grad<T: Elem>(
 /// The argmax that was saved for backward.
 #[derive(Clone, Copy)]
 pub(crate) enum SavedArgmax<'a> {
-    /// Edge ids, a row for every destination, as of [`select_ids`](super::argmax::select_ids).
+    /// Edge ids of every destination, from [`select_ids`](super::argmax::select_ids).
     Ids(&'a [i32]),
-    /// As of [`select_bits`](super::argmax::select_bits).
+    /// Bits of every edge, from [`select_bits`](super::argmax::select_bits).
     Bits {
-        /// `words` for every edge.
+        /// `words` words per edge.
         bits: &'a [i32],
         /// 32-bit words per edge.
         words: usize,
     },
 }
 
-/// Whether an edge is the argmax, column by column.
+/// Tests whether an edge is the argmax of a column.
 trait IsArgmax: Copy + Sync {
-    /// What a block of columns of one edge reads.
+    /// The part of the argmax that a block of columns of one edge reads.
     type Part: Copy;
-    /// Asks for what the edge `id` into `v` will read.
+    /// Prefetches the argmax of edge `id` into `v`.
     fn fetch(self, to: Cache, v: usize, id: usize, width: usize);
-    /// Columns `col..col + len` of the edge `id` into `v`.
+    /// The part for columns `col..col + len` of edge `id` into `v`.
     fn part(self, v: usize, id: usize, width: usize, col: usize, len: usize) -> Self::Part;
-    /// Lanes of `g` from column `16 k` of the part on where the edge is the argmax, 0 elsewhere.
+    /// The lanes of `g`, which start at column `16 k` of the part, for which the edge is the argmax; 0 for the others.
     ///
-    /// Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
+    /// Lanes are selected rather than multiplied by 0: an infinity of another edge must not become NaN.
     fn pass<A: Acc, const N: usize>(part: Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N>;
 }
 
@@ -112,7 +112,7 @@ impl IsArgmax for OfEdges<'_> {
     }
     #[inline(always)]
     fn part(self, _: usize, id: usize, _: usize, col: usize, _: usize) -> Self::Part {
-        // Rows are a multiple of 16 columns wide, so blocks start at one, and none crosses a group.
+        // The width is a multiple of 16 columns, so blocks start at a multiple of 16 and do not cross groups.
         let four = &self.bits[id * self.words + col / GROUP * WORDS..][..WORDS];
         let bytes: [u8; 16] = bytemuck::cast([four[0], four[1], four[2], four[3]]);
         let mut lanes = Lanes([0; 16]);

@@ -1,15 +1,15 @@
-//! Computes the gradients of GSpMM.
+//! Gradients of GSpMM: dispatches to a kernel.
 //!
 //! ```text
 //! d lhs[u] = Σ over out-edges (u, v, e) of w[v] · d op/d lhs · grad[v]     rows of CSR
 //! d rhs[e] =                               w[v] · d op/d rhs · grad[v]     edges in id order
 //! ```
-//! `w` is 1 for sum and `1 / degree` for mean; for max and min an entry passes only where `e` is the argmax (or
-//! argmin). Axes that were broadcast are summed. All passes gather, so every entry has one writer.
+//! `w` is 1 for sum and `1 / degree` for mean. For max and min an edge contributes only to the columns of which it is the
+//! argmax (argmin). Broadcast axes are summed. All passes gather, so every entry has one writer.
 //!
-//! The usual cases are sums over rows of the reversed relation and go to [`gather`](super::gather),
-//! [`argmax_grad`](super::argmax_grad) and [`product_grad`](super::product_grad); the rest goes through tables of
-//! offsets here.
+//! Regular layouts are sums over the reversed relation, and use [`gather`](super::gather),
+//! [`argmax_grad`](super::argmax_grad) and [`product_grad`](super::product_grad). All other broadcasting uses the general
+//! loop of this file, which reads tables of offsets.
 
 use std::borrow::Cow;
 
@@ -28,12 +28,12 @@ use crate::parallel::runs::{by_edges, evenly, run_all};
 use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 use burn_gnn_structure::internal::prefetch;
 
-/// What a gradient reads beside the plan; operands it does not need may be empty.
+/// The tensors that gradients are computed from. Operands that the derivative does not read may be empty.
 #[derive(Clone, Copy)]
 pub struct GradInputs<'a, T> {
-    /// Of the result.
+    /// Gradient of the result.
     pub grad: &'a [T],
-    /// For max and min: winning edge ids, or bits where [`bit_words`] says so.
+    /// For max and min: the argmax that `forward_argmax` returned.
     pub arg: Option<&'a [i32]>,
     /// The left operand.
     pub lhs: &'a [T],
@@ -44,11 +44,11 @@ pub struct GradInputs<'a, T> {
 /// Gradient for one operand, `plan.operand_shape(side)`.
 pub fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: GradInputs<'_, T>) -> Vec<T> {
     let job = Job { plan, side, given, width: plan.width() };
-    // Such a plan has no offsets, and rows may be of any length.
+    // A plan of such a shape has no tables of offsets, and its operands may have any row length.
     if job.width == 0 || plan.relation().num_edges() == 0 {
         return job.zeros();
     }
-    if let Some(out) = job.usual() {
+    if let Some(out) = job.regular() {
         return out;
     }
     match (plan.op(), side) {
@@ -63,7 +63,7 @@ pub fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: GradInputs<'_, T>)
     }
 }
 
-/// Gradients for both operands in one walk, where there is a kernel for that.
+/// The gradients of both operands in one pass over the edges; `None` if there is no kernel for this plan.
 pub fn gradients<T: Elem>(plan: &GspmmPlan, given: GradInputs<'_, T>) -> Option<(Vec<T>, Vec<T>)> {
     let job = Job { plan, side: Side::Lhs, given, width: plan.width() };
     let regular = job.width > 0
@@ -93,8 +93,8 @@ impl<T: Elem> Job<'_, T> {
         vec![T::zeroed(); self.plan.operand_rows(self.side) * self.plan.map(self.side).len]
     }
 
-    /// The cases with kernels of their own.
-    fn usual(&self) -> Option<Vec<T>> {
+    /// The gradient by a specialised kernel, if there is one for this plan.
+    fn regular(&self) -> Option<Vec<T>> {
         let (plan, given) = (self.plan, self.given);
         let own = &plan.map(self.side).columns;
         match (self.side, plan.op(), given.arg) {
@@ -160,12 +160,12 @@ impl<T: Elem> Job<'_, T> {
         (self.plan.reduce() == Reduce::Mean).then(degrees)
     }
 
-    /// Whether gradients divided by degrees would be rounded to 16 bits before they are summed.
+    /// Whether `grad / degree` would be rounded to 16 bits before it is summed.
     fn rounds(&self) -> bool {
         self.plan.reduce() == Reduce::Mean && size_of::<T>() < size_of::<T::Acc>()
     }
 
-    /// The gradient of each message sum: the gradient of the result, divided by the degree under mean.
+    /// The gradient of the sum of messages: the gradient of the result, divided by the degree for mean.
     fn shared_grad(&self) -> Cow<'_, [T]> {
         let Some(shares) = self.shares() else { return Cow::Borrowed(self.given.grad) };
         let n = self.width;
@@ -195,7 +195,7 @@ impl<T: Elem> Job<'_, T> {
     fn product<R: Reduced>(&self, layout: R) -> (Vec<T>, Vec<T>) {
         let grad = self.shared_grad();
         let GradInputs { lhs, rhs, .. } = self.given;
-        // Where only the weights are tracked they were not kept.
+        // If only the weights are tracked, forward did not save them.
         let weight =
             (rhs.len() == self.plan.operand_shape(Side::Rhs).num_elements()).then_some(rhs);
         product_grad(&Product {
@@ -208,7 +208,7 @@ impl<T: Elem> Job<'_, T> {
         })
     }
 
-    /// Every edge gets the row of its destination, times `sign`.
+    /// Copies the gradient of every destination to its in-edges, times `sign`.
     fn spread(&self, sign: T::Acc) -> Vec<T> {
         let (dst, shares, n) = (self.plan.relation().dst(), self.shares(), self.width);
         let grad = self.given.grad;
@@ -280,7 +280,7 @@ impl<T: Elem> Job<'_, T> {
         out
     }
 
-    /// Adds what one edge brings to its operand row.
+    /// Adds the contribution of one edge to a row of the operand's gradient.
     #[inline]
     fn edge<G: Chain>(
         &self,
@@ -301,7 +301,7 @@ impl<T: Elem> Job<'_, T> {
         let x = if G::OTHER { &x_data[edge.other * other.len..][..other.len] } else { &[] };
         let (scale, id) = (shares.map_or(T::Acc::ONE, |s| s[edge.v]), edge.id as i32);
         for (j, g) in (0..n).zip(grad) {
-            // Left out, not multiplied by 0: an infinity on a losing edge must not become NaN.
+            // Skipped rather than multiplied by 0: an infinity of another edge must not become NaN.
             if argmax.is_some_and(|argmax| argmax[j] != id) {
                 continue;
             }
@@ -313,10 +313,13 @@ impl<T: Elem> Job<'_, T> {
     }
 }
 
-/// One edge on its way from destination `v` to a row of the operand.
+/// An edge, and the rows of the operands that belong to it.
 struct Edge {
+    /// Destination.
     v: usize,
     id: usize,
+    /// Row of the operand whose gradient is computed.
     own: usize,
+    /// Row of the other operand.
     other: usize,
 }

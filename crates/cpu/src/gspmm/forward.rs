@@ -1,7 +1,7 @@
-//! Computes the values of GSpMM.
+//! Forward pass of GSpMM: dispatches to a kernel.
 //!
-//! Regular layouts go to [`gather`](super::gather) and [`argmax`](super::argmax); this file chooses, and
-//! has the general loop for any other broadcasting, through tables of offsets.
+//! Regular layouts use [`gather`](super::gather) and [`argmax`](super::argmax). All other broadcasting uses the general
+//! loops of this file, which read tables of offsets.
 
 use super::argmax::{better, bit_words, select, select_bits, select_ids};
 use super::gather::{Any, CopyLhs, CopyRhs, Messages, Mul, Op, sum};
@@ -14,13 +14,13 @@ use crate::parallel::runs::{by_edges, run_all};
 use crate::simd::instruction_sets::{Baseline, InstructionSets};
 use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
-/// Values. An operand that the operator does not read may be empty.
+/// The result of a plan. An operand that the operator does not read may be empty.
 pub fn forward<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Vec<T> {
     run(plan, lhs, rhs, false).0
 }
 
-/// Values of max or min, and for their gradient the winning edge ids, or bits where
-/// [`bit_words`](super::bit_words) says so.
+/// The result of max or min, and its argmax for the gradient: edge ids, or bits if [`bit_words`](super::bit_words)
+/// returns a number.
 pub fn forward_argmax<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Out<T> {
     run(plan, lhs, rhs, true)
 }
@@ -28,7 +28,7 @@ pub fn forward_argmax<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Out<T>
 fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], argmax: bool) -> Out<T> {
     let job =
         Job { rows: Adjacency::new(plan.relation().csc()), lhs, rhs, width: plan.width(), argmax };
-    // Such a plan has no offsets, and rows may be of any length.
+    // A plan of such a shape has no tables of offsets, and its operands may have any row length.
     if job.width == 0 || plan.relation().num_edges() == 0 {
         let entries = job.rows.num_rows() * job.width;
         return (vec![T::zeroed(); entries], if argmax { vec![-1; entries] } else { Vec::new() });
@@ -43,7 +43,7 @@ fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], argmax: bool) -> Out<T> 
     }
 }
 
-/// Values and their argmax; empty where nobody asks for it.
+/// Values and argmax; the argmax is empty unless it is requested.
 pub type Out<T> = (Vec<T>, Vec<i32>);
 
 struct Job<'a, T> {
@@ -89,7 +89,7 @@ impl<T: Elem> Job<'_, T> {
         (sum(&self.messages(op, layout), reduce == Reduce::Mean), Vec::new())
     }
 
-    /// `W` is what selections are compiled for.
+    /// A regular layout; `W` are the instruction sets for which max and min are compiled.
     fn regular<O: Op, R: Layout, W: InstructionSets>(
         &self,
         reduce: Reduce,
@@ -151,7 +151,7 @@ impl<T: Elem> Job<'_, T> {
     fn select(&self, op: BinaryOp, sign: T::Acc, l: Table<'_>, r: Table<'_>) -> Out<T> {
         let width = self.width;
         let entries = self.rows.num_rows() * width;
-        // Rows without edges keep 0 and "no edge"; no value is ever taken for a marker.
+        // Rows without edges keep the value 0 and the argmax "no edge". There is no sentinel among the values.
         let (mut out, mut arg) = (vec![T::zeroed(); entries], vec![-1i32; entries]);
         run_all(
             by_edges(self.rows.indptr, width),

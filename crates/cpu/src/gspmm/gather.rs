@@ -1,16 +1,8 @@
-//! Sums the edges of a row, a block of features at a time.
+//! Sums the messages of a row, a block of columns at a time; the parent module has the pseudo-code.
 //!
-//! ```text
-//! parallel for runs of rows with equal edges:
-//!   for v in run:
-//!     for blocks of up to 128 columns:
-//!       registers = 0
-//!       for (u, e) in row v:  registers += op(lhs[u], rhs[e])   while a row some edges ahead is fetched
-//!       out[v] = registers  (/ degree for mean)
-//! ```
-//! Per edge and 32-bit column it moves the 4 bytes of the gathered entry (and of `rhs`, if that is per
-//! column) and no sums: those stay in registers. An edge is added after the one before it, for every
-//! column alike, so bits depend neither on blocks nor on threads.
+//! Per edge and 32-bit column the loop reads the 4 bytes of the gathered entry, and those of `rhs` if it has an entry per
+//! column. Sums stay in registers. Every column adds its edges in the same order, so bits depend neither on the size of
+//! blocks nor on the number of threads.
 
 use std::ops::Range;
 
@@ -27,11 +19,11 @@ use crate::simd::unroll::each;
 use burn_gnn_plan::BinaryOp;
 use burn_gnn_structure::internal::{Cache, prefetch, prefetch_to};
 
-/// A message operator. The frequent ones are types, the rest is asked once per block of columns.
+/// A message operator. Common operators are monomorphised; the others are dispatched once per block of columns.
 pub(crate) trait Op: Copy + Sync {
     const LHS: bool = true;
     const RHS: bool = true;
-    /// What the loops of sums are compiled for.
+    /// The instruction sets that loops over sums are compiled for.
     type InstructionSets<T: Elem>: InstructionSets;
     fn apply<A: Acc, const N: usize>(self, l: Lanes<A, N>, r: Lanes<A, N>) -> Lanes<A, N>;
 }
@@ -93,25 +85,26 @@ impl Op for Any {
 /// The operands of the messages of one compressed layout.
 pub(crate) struct Messages<'a, T, O, R> {
     pub(crate) rows: Adjacency<'a>,
-    /// Rows of the nodes at the other endpoint of the edges, as wide as a message.
+    /// Rows of the nodes at the other endpoint of the edges, `width` entries each.
     pub(crate) lhs: &'a [T],
     /// Rows of the edges, by edge id.
     pub(crate) rhs: &'a [T],
     pub(crate) op: O,
     pub(crate) layout: R,
     pub(crate) width: usize,
-    /// Edges between asking for a row and adding it.
+    /// How many edges ahead rows are prefetched.
     ahead: usize,
-    /// Whether rows come from memory: those of some operand, those of `lhs`.
+    /// Whether the rows of any operand come from main memory.
     from_memory: bool,
+    /// Whether the rows of `lhs` come from main memory.
     lhs_from_memory: bool,
 }
 
-/// Bytes of an operand that the second-level cache holds anyway.
+/// Size in bytes up to which an operand fits in the second-level cache, and is not prefetched.
 const CACHED: usize = 1 << 20;
 
-/// Columns of a block from which on prefetching its row twice, if it comes from memory, costs less than it saves.
-/// Blocks are as wide with AVX2 or AVX-512, in f32, f16 and bf16, for copies and products.
+/// Columns of a block from which rows in main memory are prefetched twice. For narrower rows the instructions cost more
+/// than they save. With AVX2 and AVX-512, blocks of f32, f16 and bf16 are at least this wide, for copies and products.
 pub(super) const WIDE_ROW: usize = 32;
 
 impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
@@ -126,13 +119,14 @@ impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
         let bytes = |read: bool, data: &[T]| if read { size_of_val(data) } else { 0 };
         let (of_lhs, of_rhs) = (bytes(O::LHS, lhs), bytes(O::RHS, rhs));
         let lhs_from_memory = from_memory(of_lhs);
-        // Rows of edges are read once, so they leave half of the cache to those of nodes.
+        // Rows of edges are read once. They take up half of the cache, and rows of nodes the other half.
         let from_memory = lhs_from_memory || from_memory((of_lhs + of_rhs) / 2);
         let ahead = ahead::<T>(width);
         Self { rows, lhs, rhs, op, layout, width, ahead, from_memory, lhs_from_memory }
     }
 
-    /// Asks for the rows of the edge some positions after `p`; the caller adds `columns` of them at a time, a constant.
+    /// Prefetches the rows of the edge some positions after `p`. `columns` is a constant of the caller: the number of
+    /// columns that it adds at a time.
     #[inline(always)]
     pub(crate) fn fetch(&self, p: usize, columns: usize) {
         if columns >= WIDE_ROW
@@ -173,7 +167,7 @@ impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
         Operands { lhs, rhs }
     }
 
-    /// Message columns `at..at + N` of those.
+    /// Columns `at..at + N` of the message of these operands.
     #[inline(always)]
     pub(crate) fn lanes<const N: usize>(
         &self,
@@ -187,16 +181,16 @@ impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
     }
 }
 
-/// What a block of columns of one message is made of.
+/// The operands of a block of columns of one message.
 pub(crate) struct Operands<'a, T: Elem, R: Layout> {
     lhs: &'a [T],
     rhs: R::Part<'a, T>,
 }
 
-/// Calls `$do` for blocks of columns that cover `0..$n` from left to right: `N * K` columns from `col`, of
-/// which the last `keep` are new.
+/// Calls `$do` for blocks that cover the columns `0..$n` from left to right. A block has `N * K` columns from `col`.
 ///
-/// What does not fill a block is covered by one that reaches back over columns done before.
+/// If `$n` is not a multiple of the block size, the last block overlaps with the previous one; only its last `keep`
+/// columns are new.
 macro_rules! for_blocks {
     ($n:expr, $wide:expr, |$col:ident, $keep:ident, $N:ident, $K:ident| $do:expr) => {{
         let n: usize = $n;
@@ -238,7 +232,7 @@ macro_rules! for_blocks {
 }
 pub(crate) use for_blocks;
 
-/// Sums of messages, `width` columns for every row; rows without edges are 0.
+/// The sums (or means) of the messages of every row, `[rows, width]`. Rows without edges are 0.
 pub(crate) fn sum<T: Elem, O: Op, R: Layout>(
     messages: &Messages<'_, T, O, R>,
     mean: bool,
@@ -265,10 +259,11 @@ pub(crate) fn put<T: Elem, const N: usize, const K: usize>(
     });
 }
 
-/// Writes the last `keep` of `entries`: only a block that stands alone reaches back over columns written before.
+/// Writes the last `keep` of `entries`; the others were written by the previous block.
 ///
-/// A whole block is a case of its own, for its length is then a constant: one wide store, where a length known only
-/// when it runs is a loop over single entries (a fifth of the time of rows of 16).
+/// A block that is written as a whole is a separate case, because its length is then a constant and the compiler emits
+/// one wide store. A length that is known at run time only becomes a loop over single entries, which took a fifth of the
+/// time of rows of 16 columns.
 #[inline(always)]
 pub(crate) fn put_last<T: Copy, const N: usize>(
     out: &mut Sink<'_, T>,

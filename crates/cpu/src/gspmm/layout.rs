@@ -1,14 +1,14 @@
-//! Encodes where a block of message features finds its operand entries as a type that the compiler specialises for.
+//! Broadcasting of an operand row to a message row, as a type: loops are monomorphised for the common patterns.
 
 use crate::number::lanes::Lanes;
 use crate::number::{Acc, Elem};
 use burn_gnn_structure::internal::{Cache, prefetch_to};
 
-/// A regular layout of an operand row against a message row.
+/// A regular pattern by which an operand row is broadcast to a message row.
 pub(crate) trait Layout: Copy + Sync {
-    /// The piece of an operand row that a block of columns reads.
+    /// The part of an operand row that a block of columns reads.
     type Part<'a, T: Elem>: Copy;
-    /// The piece of row `row` of `data` for columns `col..col + len` of `width`.
+    /// The part of row `row` of `data` for columns `col..col + len` of `width`.
     fn part<T: Elem>(
         self,
         data: &[T],
@@ -17,31 +17,31 @@ pub(crate) trait Layout: Copy + Sync {
         col: usize,
         len: usize,
     ) -> Self::Part<'_, T>;
-    /// Stands for an operand that is not read.
+    /// A placeholder for an operand that the operator does not read.
     fn nothing<'a, T: Elem + 'a>() -> Self::Part<'a, T>;
-    /// Columns `at..at + N` of the piece.
+    /// Columns `at..at + N` of the part.
     fn lanes<T: Elem, const N: usize>(part: Self::Part<'_, T>, at: usize) -> Lanes<T::Acc, N>;
-    /// Asks for a row ahead of its use.
+    /// Prefetches a row.
     fn fetch<T: Elem>(self, to: Cache, data: &[T], row: usize, width: usize);
 }
 
-/// Any broadcasting: column `j` of a message reads entry `offsets[j]` of an operand row of `len` entries.
+/// Any other broadcasting: column `j` of a message reads entry `offsets[j]` of an operand row of `len` entries.
 #[derive(Clone, Copy)]
 pub(super) struct Table<'a> {
     pub(super) offsets: &'a [u32],
     pub(super) len: usize,
 }
 
-/// Operand row and message row have one shape.
+/// Operand row and message row have the same shape.
 #[derive(Clone, Copy)]
 pub(crate) struct Same;
-/// One number per operand row.
+/// The operand has one entry per row.
 #[derive(Clone, Copy)]
 pub(crate) struct One;
-/// Every entry serves 8 neighbouring columns: attention heads of 8.
+/// Each entry is broadcast to 8 adjacent columns: attention heads of 8 features.
 #[derive(Clone, Copy)]
 pub(crate) struct HeadsOf8;
-/// Every entry serves this many neighbouring columns, a multiple of 16: wider heads.
+/// Each entry is broadcast to this number of adjacent columns, a multiple of 16: attention heads of 16 features and more.
 #[derive(Clone, Copy)]
 pub(crate) struct HeadsOf16(pub(crate) usize);
 
@@ -89,7 +89,7 @@ impl Layout for HeadsOf8 {
     type Part<'a, T: Elem> = &'a [T];
     #[inline(always)]
     fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, len: usize) -> &[T] {
-        // A message is a multiple of 8 columns wide, so blocks start at one.
+        // The width of a message is a multiple of 8 columns, so blocks start at a multiple of 8.
         &data[row * (width / 8) + col / 8..][..len.div_ceil(8)]
     }
     #[inline(always)]
@@ -136,7 +136,7 @@ impl Layout for HeadsOf16 {
         (row, times, col): (&[T], usize, usize),
         at: usize,
     ) -> Lanes<T::Acc, N> {
-        // A message is a multiple of 16 columns wide, so no block crosses an entry's columns.
+        // The width of a head is a multiple of 16 columns, so all `N` columns read the same entry.
         Lanes::splat(row[(col + at) / times].acc())
     }
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Computes both gradients of `u_mul_e` in one walk over out-edges.
+//! Both gradients of `u_mul_e` in one pass over the out-edges.
 //!
 //! ```text
 //! for u:  for (v, e) in row u of CSR:   g = grad[v]
@@ -22,32 +22,32 @@ use crate::simd::instruction_sets::{Blocked, InstructionSets};
 use crate::simd::unroll::each;
 use burn_gnn_structure::internal::{Cache, prefetch_to};
 
-/// What the gradients of `lhs[u] * w[e]` read.
+/// The tensors that the gradients of `lhs[u] * w[e]` are computed from.
 pub(crate) struct Product<'a, T, R> {
     /// CSR.
     pub(crate) rows: Adjacency<'a>,
-    /// Gradient of the result, a row for every destination.
+    /// Gradient of the result, one row per destination.
     pub(crate) grad: &'a [T],
-    /// As wide as a message.
+    /// Rows of sources, `width` entries each.
     pub(crate) lhs: &'a [T],
-    /// By edge id; without, `d lhs` is not wanted and comes out as zeros.
+    /// Weights by edge id. `None` if only their gradient is needed; then `d lhs` is zeros.
     pub(crate) weight: Option<&'a [T]>,
     pub(crate) layout: R,
     pub(crate) width: usize,
 }
 
-/// How a layout's weight gradient is made of the products `lhs · grad` of a block.
+/// Reduces the products `lhs · grad` of a block of columns to the gradient of a weight.
 pub(crate) trait Reduced: Layout {
-    /// What a weight's gradient is kept as while it is summed: blocks of columns come one by one.
+    /// The type in which the gradient of a weight is summed over blocks of columns.
     type Entry<T: Elem>: bytemuck::Pod + Send;
-    /// Whether an entry gathers several blocks of columns. Its memory is zeros at first then.
+    /// Whether an entry is a sum over several blocks of columns. Then the output starts as zeros.
     const ADDS: bool;
     /// Entries of a row of weights.
     fn len(self, width: usize) -> usize;
-    /// The entries that the products of columns `col..col + len` make, of a layout that does not add.
+    /// The entries that depend on columns `col..col + len`, for a layout that does not add.
     fn entries(self, col: usize, len: usize) -> Range<usize>;
-    /// Writes all entries of the products of columns `col..col + N * K` of the edge at position `p`, of which the last
-    /// `keep` are new, or adds to them.
+    /// Writes the entries of columns `col..col + N * K` of the edge at position `p`, or adds to them. The last `keep`
+    /// columns are new.
     fn write<T: Elem, const N: usize, const K: usize>(
         self,
         to: &mut EdgeRows<'_, Self::Entry<T>>,
@@ -123,7 +123,7 @@ impl Reduced for One {
             all = all.add(products[k]);
         });
         if K == 1 && keep < N {
-            // Columns done before.
+            // The previous block added these columns.
             for i in 0..N {
                 all.0[i] = if i < N - keep { T::Acc::ZERO } else { all.0[i] };
             }
@@ -156,7 +156,7 @@ impl Reduced for HeadsOf8 {
         _: usize,
         _: usize,
     ) {
-        // Every entry belongs to one block; one that reaches back writes the same again.
+        // Every entry depends on one block. A block that overlaps with the previous one writes the same values again.
         to.put((N * K).div_ceil(8), |to| {
             each!(k < K, {
                 let (mut low, mut high) = (
@@ -213,14 +213,14 @@ impl Reduced for HeadsOf16 {
     }
 }
 
-/// Adds to an entry of a layout that [adds](Reduced::ADDS). The `first` contribution is written without a
-/// look at the entry, which would have to come from memory.
+/// Adds to an entry of a layout that [adds](Reduced::ADDS). The `first` contribution is stored without reading the entry,
+/// which would be a cache miss.
 #[inline(always)]
 fn add<A: Acc>(entry: &mut A, x: A, first: bool) {
     *entry = if first { x } else { *entry + x };
 }
 
-/// `(d lhs, d w)`.
+/// The gradients `(d lhs, d w)`.
 pub(crate) fn product_grad<T: Elem, R: Reduced>(product: &Product<'_, T, R>) -> (Vec<T>, Vec<T>) {
     assert!(product.width > 0, "messages without columns have no blocks");
     let runs = by_edges(product.rows.indptr, 2 * product.width);
@@ -255,9 +255,9 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
             if !R::ADDS {
                 self.d_weight.group(edges.clone());
             }
-            // Products are summed in blocks of 128 columns whatever the registers hold, so that their bits do
-            // not depend on the instruction set. Where sums of such a block do not fit beside them, the two
-            // gradients take turns.
+            // Products are summed in blocks of 128 columns on every instruction set, so that bits do not depend on it.
+            // If the registers cannot hold the sums of such a block as well, the two gradients are computed in two
+            // loops.
             if WIDE >= 8 {
                 for_blocks!(width, 8, |col, keep, N, K| {
                     let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
@@ -338,10 +338,11 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
     }
 }
 
-/// Asks for what the edge at position `p` reads, and for a row that it writes: its lines lie anywhere, and a store
-/// waits for each.
+/// Prefetches the rows that the edge at position `p` reads, and the row that it writes: that row is at a random address,
+/// and a store waits for its cache line.
 ///
-/// No closure: called in two places it would be a call for every edge, with all sums put out of their registers.
+/// This is not a closure, because a closure that is called in two places is not inlined, and the call would spill the
+/// sums.
 #[inline(always)]
 fn fetch<T: Elem, R: Reduced>(
     product: &Product<'_, T, R>,
@@ -356,7 +357,7 @@ fn fetch<T: Elem, R: Reduced>(
     fetch_to(Cache::First, product, d_weight, p + ahead);
 }
 
-/// Asks for it into a level of the cache.
+/// Prefetches into a level of the cache.
 #[inline(always)]
 fn fetch_to<T: Elem, R: Reduced>(
     to: Cache,
@@ -376,7 +377,7 @@ fn fetch_to<T: Elem, R: Reduced>(
     }
 }
 
-/// The block of the own row from entry `at` on.
+/// The block of the row of the source that starts at entry `at`.
 #[inline(always)]
 fn own<T: Elem, const N: usize, const K: usize>(lhs: &[T], at: usize) -> [Lanes<T::Acc, N>; K] {
     let row = &lhs[at..][..N * K];

@@ -19,18 +19,18 @@ use burn_gnn_plan::Activation;
 pub(super) struct Weighted<'a, T: Elem> {
     pub(super) rows: Adjacency<'a>,
     pub(super) x: &'a [T],
-    /// A factor for each row of `x`.
+    /// A factor per row of `x`.
     pub(super) scale: Option<&'a [T::Acc]>,
-    /// A factor for each edge, by edge id.
+    /// A factor per edge, by edge id.
     pub(super) weight: Option<&'a [T]>,
-    /// A factor for each row of the result.
+    /// A factor per row of the result.
     pub(super) after: Option<&'a [T::Acc]>,
     pub(super) bias: Option<&'a [T::Acc]>,
     pub(super) activation: Activation,
     pub(super) width: usize,
 }
 
-/// The result, `width` columns for every row.
+/// The result, `[rows, width]`.
 pub(super) fn weighted_sum<T: Elem>(w: &Weighted<'_, T>) -> Vec<T> {
     let messages = Messages::new(w.rows, w.x, &[], CopyLhs, Same, w.width);
     let (w, messages) = (w, &messages);
@@ -45,7 +45,7 @@ pub(super) fn weighted_sum<T: Elem>(w: &Weighted<'_, T>) -> Vec<T> {
     )
 }
 
-/// `FACTORS`: none, one per source, one per edge and perhaps per source.
+/// `FACTORS` is 0 without factors, 1 with a factor per source, and 2 with a factor per edge and optionally per source.
 struct Rows<'a, 'b, T: Elem, const FACTORS: u8> {
     w: &'a Weighted<'a, T>,
     messages: &'a Messages<'a, T, CopyLhs, Same>,
@@ -98,7 +98,7 @@ impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
     }
 }
 
-/// The activation of a block; which one it is is asked once.
+/// Applies the activation to a block. The activation is matched outside of the loop over lanes.
 #[inline(always)]
 fn epilogue<A: Acc + Exp, const N: usize>(activation: Activation, y: Lanes<A, N>) -> Lanes<A, N> {
     let map = |f: Activation| y.zip(y, |y, _| f.value(y));

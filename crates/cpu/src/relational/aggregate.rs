@@ -1,28 +1,10 @@
-//! Computes relational aggregation on slices.
+//! The walk over grouped edges that the parent module describes, forward and backward.
 //!
-//! ```text
-//! parallel for runs of blocks of rows:
-//!   for group (relation r, pairs) of the block:
-//!     for up to TILE pairs (r, row):
-//!       tile[pair] = Σ over the pair's edges of scale[e] · from[other endpoint]
-//!       block[row] += tile · W_r        four rows by 16 columns at a time, sums in registers
-//!       d W_r += own[row]ᵀ · tile       (gradients)
-//!   write the block's rows
-//! ```
-//! Between the gather and the write nothing leaves the caches: what moves is one row per edge, the index,
-//! and the result. The gradient is the same walk from the other side: `from` is the gradient of the
-//! result, `own` the input, the weights transposed.
+//! Rows of f16 and bf16 are widened as they are gathered, summed in f32, and rounded when the result is written.
 //!
-//! Most pairs have one or two edges. A loop over the edges of each would mispredict its end every time,
-//! which costs more than the edge itself; so narrow rows are added straight into the tile, edge after
-//! edge, in one loop without a branch. Wide matrices are multiplied by `gemm`, a tile at a time.
-//!
-//! Rows of f16 and bf16 are widened as they are gathered and rounded when the result is written; sums between are
-//! kept in f32.
-//!
-//! Sums of a row run by relation, then edge id, and do not depend on how rows are cut into runs. Sums of
-//! weights run inside a run of blocks, then over runs; there the cut depends on the index and on the
-//! widths, never on the number of threads.
+//! The sum of a row runs by relation, then by edge id, and does not depend on how rows are split into runs. The gradient
+//! of the weights is summed inside of each run of blocks, then over runs. The split depends on the index and on the
+//! widths, but not on the number of threads, so bits do not either.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -42,10 +24,10 @@ use crate::parallel::collect::collect_rows;
 use crate::parallel::output_buffer::Sink;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 
-/// Pairs summed before they are multiplied.
+/// Number of pairs that are summed before they are multiplied.
 const TILE: usize = 64;
 
-/// One walk over grouped edges.
+/// The inputs of one walk over grouped edges.
 pub(super) struct Walk<'a, T: Elem> {
     pub(super) grouped: &'a GroupedEdges,
     /// Rows to gather, `blocks · k` entries each.
@@ -56,37 +38,37 @@ pub(super) struct Walk<'a, T: Elem> {
     pub(super) scale: Option<&'a [T::Acc]>,
     /// Whether the sum of a pair is divided by its number of edges.
     pub(super) average: bool,
-    /// Matrices on the diagonal of a weight.
+    /// Number of matrices on the diagonal of a weight.
     pub(super) blocks: usize,
-    /// Rows of each.
+    /// Rows of each matrix.
     pub(super) k: usize,
-    /// Columns of each.
+    /// Columns of each matrix.
     pub(super) n: usize,
 }
 
-/// Sums for the gradient of weights.
+/// The inputs of the gradient of weights.
 pub(super) struct Weights<'a, T> {
-    /// Rows of the grouped endpoint, `blocks · n` wide.
+    /// Rows of the grouped endpoint, `blocks · n` entries each.
     pub(super) own: &'a [T],
     pub(super) num_relations: usize,
 }
 
 /// The gradient of weights over one run of blocks, for the relations that occur in it.
 struct Partial<A> {
-    /// Place of each relation, `u32::MAX` if it has none.
+    /// Index into `sums` of each relation; `u32::MAX` if the run has no edges of it.
     slots: Vec<u32>,
     sums: Vec<A>,
 }
 
-/// What a thread needs beside the result.
+/// Buffers of a thread.
 struct Scratch<A> {
-    /// Sums of pairs.
+    /// Sums of the pairs of a tile.
     tile: Vec<A>,
-    /// Rows of the grouped endpoint that belong to them, where they are copied.
+    /// Widened rows of the grouped endpoint that belong to the pairs of the tile.
     own: Vec<A>,
-    /// Wide products of the tile.
+    /// Products of the tile with a wide matrix.
     product: Vec<A>,
-    /// Rows of the block.
+    /// Result rows of the block.
     block: Vec<A>,
 }
 
@@ -95,9 +77,11 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         self.blocks * self.k
     }
 
-    /// Rows of the grouped endpoint: `Σ pair · W`, rounded to `O`; without matrices pairs are added as they are.
-    /// And the gradient of the weights, `[num_relations, blocks, n, k]`, if `weights` are given; without `write`
-    /// only that.
+    /// Returns the result rows of the grouped endpoint, `Σ pair · W` rounded to `O`, and the gradient of the weights,
+    /// `[num_relations, blocks, n, k]`.
+    ///
+    /// Without `matrices`, pairs are summed without a product. Without `weights`, the gradient is empty. Without `write`,
+    /// the result rows are empty.
     pub(super) fn run<O: Elem<Acc = A>>(
         &self,
         matrices: Option<&Matrices<'_, A>>,
@@ -159,7 +143,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
                 }
             }
             if let Some(partial) = partial {
-                // Every run is visited once, so the place is free.
+                // Every run is visited once, so the cell is empty.
                 let _ = partials[number].set(partial);
             }
         });
@@ -184,7 +168,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         }
     }
 
-    /// Partial sums added in the order of runs, without the padding.
+    /// Adds the partial sums in the order of runs, and removes the padding.
     fn combine(&self, partials: &[OnceLock<Partial<A>>], weights: &Weights<'_, T>) -> Vec<A> {
         let (rows, stride) = (self.blocks * self.n, row_stride(self.n, self.k));
         let size = rows * self.k;
@@ -233,7 +217,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
     ) {
         let (width, stride, rows) =
             (gather.stride, self.blocks * row_stride(self.k, self.n), self.grouped.rows_of(block));
-        // Panels of the last columns of a tile's last row may be read past its end.
+        // `LANES` more entries, because the last panel may read past the end of the last row.
         scratch.tile.resize(TILE * width + LANES, A::ZERO);
         if write {
             scratch.block.clear();
@@ -271,7 +255,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         }
     }
 
-    /// Adds `tile · W` in registers.
+    /// Adds `tile · W`, with the sums in registers.
     #[inline(always)]
     fn multiply(
         &self,
@@ -327,7 +311,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         }
     }
 
-    /// Adds `ownᵀ · tile` to the sums of one relation.
+    /// Adds `ownᵀ · tile` to the gradient of one relation's weights.
     #[inline(always)]
     fn accumulate(
         &self,
@@ -339,9 +323,9 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
     ) {
         let (n, k, own_width, stride) =
             (self.n, self.k, self.blocks * self.n, row_stride(self.n, self.k));
-        // Products in registers read rows where they stand, if they need not be widened.
-        let standing = as_sums(all).filter(|_| is_narrow(n, k));
-        if standing.is_none() {
+        // Narrow products read the rows in place if they need not be widened.
+        let in_place = as_sums(all).filter(|_| is_narrow(n, k));
+        if in_place.is_none() {
             own.clear();
             owners.iter().for_each(|&row| {
                 own.extend(all[row as usize * own_width..][..own_width].iter().map(|x| x.acc()))
@@ -364,7 +348,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
             for c in (0..k).step_by(LANES) {
                 let right = (&tile[b * k + c..], width);
                 let mut i = 0;
-                let left = |m: usize, row: usize| match standing {
+                let left = |m: usize, row: usize| match in_place {
                     Some(all) => &all[owners[m] as usize * own_width + row..],
                     None => &own[m * own_width + row..],
                 };
@@ -393,7 +377,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
     }
 }
 
-/// Rows of a block's result that belong to the pairs of a tile.
+/// The result rows of a block to which the pairs of a tile are added.
 struct Rows<'r, A> {
     result: &'r mut [A],
     owners: &'r [u32],
@@ -403,7 +387,7 @@ struct Rows<'r, A> {
 }
 
 impl<A: Real> Rows<'_, A> {
-    /// Adds to the row of pair `m` from `column` on.
+    /// Adds `sum` to the row of pair `m`, starting at `column`.
     #[inline(always)]
     fn add(&mut self, m: usize, column: usize, sum: &[A]) {
         let to = &mut self.result[(self.owners[m] as usize - self.first) * self.stride + column..]

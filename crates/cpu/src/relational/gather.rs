@@ -1,4 +1,4 @@
-//! Sums the edges of (relation, row) pairs; entries are widened as they are read.
+//! Sums the edges of (relation, row) pairs. Entries are widened as they are read.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use crate::parallel::collect::collect_rows;
 use crate::parallel::runs::evenly;
 use burn_gnn_structure::internal::prefetch;
 
-/// Edges between asking for a row and adding it.
+/// How many edges ahead rows are prefetched.
 const AHEAD: usize = 16;
-/// Widest rows that are added edge after edge.
+/// Width of the widest rows that are summed in one loop over the edges of all pairs.
 const FLAT_WIDTH: usize = 16;
-/// Edges per pair from which a loop over each pair's edges is cheaper: its end is mispredicted less often.
+/// Edges per pair from which a loop per pair is faster, because its end is mispredicted less often.
 const FLAT_EDGES: usize = 6;
 
-/// Rows to gather, by edge position.
+/// The rows to gather, and how.
 pub(super) struct Gather<'a, T: Elem> {
     grouped: &'a GroupedEdges,
     from: &'a [T],
@@ -25,7 +25,7 @@ pub(super) struct Gather<'a, T: Elem> {
     average: bool,
     width: usize,
     is_flat: bool,
-    /// Entries between rows, of `from` and of a tile.
+    /// Entries between the starts of rows, in `from` and in a tile.
     pub(super) stride: usize,
 }
 
@@ -34,8 +34,8 @@ fn is_flat(grouped: &GroupedEdges, width: usize) -> bool {
 }
 
 impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
-    /// Rows of `width` entries with zeros up to a power of two, where [`new`](Self::new) wants them so: then
-    /// no row of up to 64 bytes lies on two cache lines.
+    /// Pads rows of `width` entries with zeros to a power of two, so that no row of up to 64 bytes crosses a cache line.
+    /// `None` if [`new`](Self::new) takes the rows as they are.
     pub(super) fn pad(grouped: &GroupedEdges, from: &[T], width: usize) -> Option<Vec<T>> {
         let stride = width.next_power_of_two();
         if stride == width || !is_flat(grouped, width) {
@@ -48,7 +48,7 @@ impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
         }))
     }
 
-    /// `from` are rows of `width` entries, or what [`pad`](Self::pad) made of them.
+    /// `from` is rows of `width` entries, or the result of [`pad`](Self::pad).
     pub(super) fn new(
         grouped: &'a GroupedEdges,
         from: &'a [T],
@@ -62,7 +62,7 @@ impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
         Self { grouped, from, at, scale, average, width, is_flat, stride }
     }
 
-    /// Sums of some pairs into the first rows of `tile`.
+    /// Writes the sums of `pairs` to the first rows of `tile`.
     #[inline(always)]
     pub(super) fn tile(&self, pairs: Range<usize>, tile: &mut [A]) {
         if self.is_flat {
@@ -91,7 +91,7 @@ impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
         }
     }
 
-    /// Edge after edge, each added to the row of its pair.
+    /// One loop over all edges, which adds each to the row of its pair.
     #[inline(always)]
     fn flat<const C: usize>(&self, pairs: Range<usize>, tile: &mut [A]) {
         tile[..pairs.len() * C].fill(A::ZERO);
@@ -114,7 +114,7 @@ impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
         }
     }
 
-    /// The sum of a pair, its columns in registers.
+    /// The sum of one pair, a block of columns at a time in registers.
     #[inline(always)]
     fn pair(&self, pair: usize, to: &mut [A]) {
         let (width, edges) = (self.width, self.grouped.edges_of(pair));
@@ -123,7 +123,7 @@ impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
             self.columns::<64>(edges.clone(), from, to);
             from += 64;
         }
-        // The last columns begin before the end of those already done: the same sums once more.
+        // The last block overlaps with the previous one, and computes the same sums again.
         match width {
             16.. => self.rest::<16>(edges, from, to),
             4.. => self.rest::<4>(edges, from, to),

@@ -1,14 +1,13 @@
-//! Groups the edges of all relations in the order in which kernels walk them.
+//! Sorts the edges of all relations into the order in which kernels visit them.
 //!
 //! ```text
-//! rows in blocks of at most BLOCK_ROWS consecutive ones
-//!   groups: relation after relation that has edges in the block
-//!     pairs: row after row that has edges of the relation
+//! blocks: up to BLOCK_ROWS consecutive rows
+//!   groups: the relations with edges in the block, ascending
+//!     pairs: the rows of the block with edges of the relation, ascending
 //!       edges: ascending edge id
 //! ```
-//! A block's result rows and the weights of a relation stay in the first-level caches while
-//! they are used; every edge stands in one place, and the order of the sum of a row is by relation, then
-//! by edge id, wherever blocks begin.
+//! The result rows of a block and the weights of a relation stay in the first-level caches while they are used. The sum
+//! of a row runs by relation, then by edge id, independent of where blocks start.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,29 +17,27 @@ use rayon::prelude::*;
 
 use burn_gnn_plan::{Permutation, RelationalIndex};
 
-/// Rows of a block: 16 columns of them are 64 KiB.
+/// Largest number of rows of a block: with 16 columns of f32 they take 64 KiB.
 const BLOCK_ROWS: usize = 1024;
-/// A block ends after the row with which it reaches this number of edges, which balances the cost of blocks.
+/// Number of edges after which a block ends, so that blocks have similar cost.
 const BLOCK_EDGES: usize = 1 << 15;
 
-/// Edges of one relation into one block.
+/// The edges of one relation in one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Group {
     relation: u32,
-    /// First pair; the last is before that of the next group.
+    /// First pair; the pairs of the group end at the first pair of the next group.
     first_pair: u32,
 }
 
-/// The edges grouped by one endpoint, "rows"; the other endpoint is gathered.
-///
-/// Every edge of the relation stands at exactly one position.
+/// Edges grouped by one endpoint, the "row"; kernels gather the other endpoint. Every edge has exactly one position.
 #[derive(Debug)]
 pub(crate) struct GroupedEdges {
     /// First row of each block, and the number of rows.
     block_rows: Vec<u32>,
     /// First group of each block, and the number of groups.
     block_groups: Vec<u32>,
-    /// Groups of all blocks, and one past the last that holds the number of pairs.
+    /// Groups of all blocks, and a last entry whose `first_pair` is the number of pairs.
     groups: Vec<Group>,
     /// Row of each pair.
     pair_rows: Vec<u32>,
@@ -70,14 +67,14 @@ impl CountBytes for GroupedEdges {
     }
 }
 
-/// The edges of `index` grouped by destination, kept with it.
+/// The edges of `index` grouped by destination, cached with it.
 pub(crate) fn by_dst(index: &RelationalIndex) -> Arc<GroupedEdges> {
     index.attached().get_or_insert("by destination", || {
         GroupedEdges::new(index.relation().csc(), index.types(), index.num_relations())
     })
 }
 
-/// As [`by_dst`], grouped by source.
+/// The edges of `index` grouped by source, cached with it.
 pub(crate) fn by_src(index: &RelationalIndex) -> Arc<GroupedEdges> {
     index.attached().get_or_insert("by source", || {
         GroupedEdges::new(index.relation().csr(), index.types(), index.num_relations())
@@ -92,12 +89,13 @@ pub(crate) fn src_pairs(index: &RelationalIndex) -> Arc<Vec<u32>> {
     })
 }
 
+/// The grouped edges of one block.
 #[derive(Default)]
 struct Part {
-    /// Relation and first pair, counted inside the block.
+    /// Groups, with pairs numbered inside of the block.
     groups: Vec<Group>,
     pair_rows: Vec<u32>,
-    /// First edge of each pair, counted among all edges.
+    /// First edge position of each pair, among all edges.
     pair_starts: Vec<u32>,
     others: Vec<u32>,
     edges: Vec<u32>,
@@ -156,7 +154,7 @@ impl GroupedEdges {
     pub(crate) fn num_blocks(&self) -> usize {
         self.block_rows.len() - 1
     }
-    /// Pairs of a relation and a row with edges of it.
+    /// Number of (relation, row) pairs that have edges.
     pub(crate) fn num_pairs(&self) -> usize {
         self.pair_rows.len()
     }
@@ -178,7 +176,7 @@ impl GroupedEdges {
     pub(crate) fn edges_of(&self, pair: usize) -> Range<usize> {
         self.edges_between(&(pair..pair + 1))
     }
-    /// Edge positions of neighbouring pairs.
+    /// Edge positions of consecutive pairs.
     #[inline(always)]
     pub(crate) fn edges_between(&self, pairs: &Range<usize>) -> Range<usize> {
         self.pair_starts[pairs.start] as usize..self.pair_starts[pairs.end] as usize
@@ -205,21 +203,21 @@ impl GroupedEdges {
     pub(crate) fn pair_rows(&self) -> &[u32] {
         &self.pair_rows
     }
-    /// Rows before a block; all rows for the number of blocks.
+    /// Number of rows before a block; `block` may be the number of blocks.
     pub(crate) fn first_row(&self, block: usize) -> usize {
         self.block_rows[block] as usize
     }
-    /// Pairs before a block; all pairs for the number of blocks.
+    /// Number of pairs before a block; `block` may be the number of blocks.
     pub(crate) fn first_pair(&self, block: usize) -> usize {
         self.groups[self.block_groups[block] as usize].first_pair as usize
     }
 
-    /// Edges before a block; all edges for the number of blocks.
+    /// Number of edges before a block; `block` may be the number of blocks.
     pub(crate) fn edges_before(&self, block: usize) -> usize {
         self.pair_starts[self.first_pair(block)] as usize
     }
 
-    /// Consecutive blocks in at most `n` runs with about equal numbers of edges and rows.
+    /// Splits the blocks into at most `n` runs with about equal numbers of edges and rows.
     pub(crate) fn runs(&self, n: usize) -> Vec<Range<usize>> {
         let cost = |block: usize| self.edges_before(block) + self.block_rows[block] as usize;
         let (blocks, n) = (self.num_blocks(), n.max(1));
@@ -241,7 +239,7 @@ impl GroupedEdges {
         out
     }
 
-    /// Number of the pair that holds each edge, by edge id.
+    /// The pair of each edge, by edge id.
     pub(crate) fn pairs_by_edge(&self) -> Vec<u32> {
         let mut out = vec![0; self.edges.len()];
         self.edges.iter().zip(&self.pairs).for_each(|(&e, &pair)| out[e as usize] = pair);
@@ -249,7 +247,7 @@ impl GroupedEdges {
     }
 }
 
-/// Blocks of consecutive rows.
+/// Splits rows into blocks.
 fn cut(indptr: &[u32]) -> Vec<Range<usize>> {
     let rows = indptr.len() - 1;
     let mut blocks = Vec::with_capacity(rows / BLOCK_ROWS + 1);
@@ -266,14 +264,14 @@ fn cut(indptr: &[u32]) -> Vec<Range<usize>> {
     blocks
 }
 
-/// The edges of one block, by relation, then row, then edge id.
+/// Sorts the edges of one block by relation, then row, then edge id.
 fn part(rows: &Compressed, block: Range<usize>, types: &[u32], num_relations: usize) -> Part {
     let from = rows.indptr()[block.start] as usize..rows.indptr()[block.end] as usize;
     if from.is_empty() {
         return Part::default();
     }
     let type_at = |p: usize| types[rows.edge_id(p) as usize];
-    // Positions stand by row, then edge id; a stable sort by relation is all that is missing.
+    // Positions are sorted by row and edge id already, so a stable sort by relation is sufficient.
     let order: Vec<u32> = if num_relations <= from.len() + 1024 {
         let mut next = vec![0u32; num_relations + 1];
         from.clone().for_each(|p| next[type_at(p) as usize + 1] += 1);
@@ -282,9 +280,9 @@ fn part(rows: &Compressed, block: Range<usize>, types: &[u32], num_relations: us
         }
         let mut order = vec![0u32; from.len()];
         for p in from.clone() {
-            let place = &mut next[type_at(p) as usize];
-            order[*place as usize] = p as u32;
-            *place += 1;
+            let at = &mut next[type_at(p) as usize];
+            order[*at as usize] = p as u32;
+            *at += 1;
         }
         order
     } else {
@@ -332,10 +330,10 @@ mod tests {
         (Relation::from_coo(50, rows, src, dst).unwrap(), (0..n).map(|i| end(i, 5, 9)).collect())
     }
 
-    /// Every edge once, in the order that the module promises; blocks and runs cover all rows.
+    /// Every edge occurs once, in the documented order, and blocks and runs cover all rows.
     #[test]
-    fn order_and_cover() {
-        // Miri takes an hour for what others do in a moment.
+    fn edges_are_sorted_and_complete() {
+        // Smaller sizes for Miri, which would take an hour.
         let sizes: &[(usize, usize)] = if cfg!(miri) {
             &[(1, 0), (9, 40), (300, 500)]
         } else {
@@ -343,7 +341,7 @@ mod tests {
         };
         for &(rows, n) in sizes {
             let (relation, types) = edges(rows.max(8), n);
-            // Few relations are counted, many are sorted.
+            // Few relations use the counting sort, many the comparison sort.
             for num_relations in [9, 200_000] {
                 let grouped = GroupedEdges::new(relation.csc(), &types, num_relations);
                 let mut seen = vec![false; n];
@@ -370,9 +368,9 @@ mod tests {
                                     (relation.src()[e as usize], pair as u32),
                                     (grouped.others[p], grouped.pairs[p])
                                 );
-                                let place = (r, row, e + 1);
-                                assert!(place > last);
-                                last = place;
+                                let key = (r, row, e + 1);
+                                assert!(key > last);
+                                last = key;
                             }
                         }
                     }

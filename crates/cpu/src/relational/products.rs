@@ -1,6 +1,6 @@
-//! Multiplies rows of the grouped endpoint with the weights of their relations, one row per pair.
+//! Multiplies the row of each (relation, row) pair with the weights of the relation.
 //!
-//! Multiply-then-aggregate gathers these products; so does the gradient of edge factors.
+//! The multiply-first method gathers these products, and the gradient of `norm` is computed from them.
 
 use super::grouped_edges::GroupedEdges;
 use crate::dense::small_products::{LANES, Panels, product};
@@ -14,12 +14,12 @@ use crate::parallel::scatter::scatter;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_structure::internal::prefetch;
 
-/// Pairs multiplied at a time.
+/// Number of pairs that are multiplied at a time.
 const TILE: usize = 32;
-/// Edges between asking for a row and using it.
+/// How many edges ahead rows are prefetched.
 const AHEAD: usize = 16;
 
-/// Rows `blocks · k` wide times block-diagonal weights, `[k, n]` each.
+/// Products of rows of `blocks · k` entries with block-diagonal weights of `blocks` matrices `[k, n]`.
 pub(super) struct Products<'a, T: Elem> {
     pub(super) grouped: &'a GroupedEdges,
     /// One row per row of the grouped endpoint.
@@ -30,11 +30,11 @@ pub(super) struct Products<'a, T: Elem> {
     pub(super) n: usize,
 }
 
-/// What a thread needs beside the result.
+/// Buffers of a thread.
 struct Scratch<A> {
-    /// Rows of the pairs at hand, where they are smaller than sums.
+    /// Widened rows of the pairs of a tile, for element types narrower than the accumulator.
     own: Vec<A>,
-    /// Their products.
+    /// Products of the pairs of a tile.
     tile: Vec<A>,
 }
 
@@ -59,7 +59,7 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
         self.grouped.runs((work >> 18).clamp(1, 8 * rayon::current_num_threads()))
     }
 
-    /// One row per pair, `[pairs, blocks · n]`, not rounded.
+    /// The products of all pairs, `[pairs, blocks · n]`, not rounded.
     pub(super) fn per_pair(&self) -> Vec<A> {
         let runs = self.runs();
         let rows: Vec<_> = runs
@@ -88,7 +88,7 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
         })
     }
 
-    /// `row · W · other[at[p]]` for every edge, by edge id; `other` is `blocks · n` wide.
+    /// `<own[row] W, other[other endpoint]>` for every edge, by edge id. `other` has `blocks · n` entries per row.
     pub(super) fn dots(&self, other: &[T], scale: Option<&[A]>) -> Vec<T> {
         let (others, runs) = (self.grouped.others(), self.runs());
         let positions = runs
@@ -134,7 +134,7 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
         })
     }
 
-    /// The products of `count` pairs of one relation from pair `first` on.
+    /// Computes the products of `count` pairs of one relation, starting at pair `first`.
     fn tile(&self, relation: usize, first: usize, count: usize, scratch: &mut Scratch<A>) {
         let Scratch { own, tile } = scratch;
         tile.resize(TILE * self.stride(), A::ZERO);
@@ -159,12 +159,12 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
     }
 }
 
-/// Rows of pairs.
+/// The rows of the pairs of a tile.
 #[derive(Clone, Copy)]
 enum Rows<'r, A> {
-    /// Some of all rows, by number.
+    /// All rows, and the row numbers of the pairs.
     Of(&'r [A], &'r [u32]),
-    /// This many, concatenated.
+    /// The concatenated rows of the pairs, and their number.
     Gathered(&'r [A], usize),
 }
 
