@@ -1,17 +1,16 @@
-//! Message-passing kernels for the CPU: slices in, vectors out.
+//! Message-passing kernels for the CPU: functions from slices to vectors.
 //!
-//! What `burn-gnn-ops` binds to Burn's CPU backends, and no more: programs call the operators of `burn-gnn`. A kernel
-//! takes a plan of `burn-gnn-plan`, which was checked when it was made, and slices, whose bounds are checked where they
-//! are read.
+//! `burn-gnn-ops` binds these kernels to Burn's CPU backends; programs call the operators of `burn-gnn`. A kernel takes
+//! a plan of `burn-gnn-plan`, which is validated on construction, and slices, whose bounds are checked on access.
 //!
-//! Work is cut into runs of whole rows with about equal numbers of edges. A row is never cut, and
-//! inside a row edges come in ascending edge id, so results are the same bits for any number of
-//! threads. Every output entry has one writer; there are no atomics.
+//! Work is split into runs of whole rows with about equal numbers of edges. A row is reduced by one thread, in ascending
+//! edge id, so the bits of results do not depend on the number of threads. Every output entry has one writer; there are
+//! no atomics.
 //!
-//! Unsafe code is in six modules: `scatter` and `output_buffer` (outputs that are written once, by several threads,
-//! in the order of a layout and stored by edge id), [`split_rows`] (a gradient that is filled part by part), `simd`
-//! (calls for instruction sets that were found), `dense::gemm` (products of the `gemm` crate),
-//! `dense::small_products` (the loop that products spend their time in).
+//! Unsafe code is in six modules: `parallel::scatter` and `parallel::output_buffer` (uninitialised outputs that several
+//! threads write), [`split_rows`] (a gradient that is assembled from parts), `simd::instruction_sets` (calls of functions
+//! for a detected instruction set), `dense::gemm` (calls of the `gemm` crate) and `dense::small_products` (the inner loop
+//! of small matrix products).
 
 #![deny(unsafe_code)]
 

@@ -1,6 +1,7 @@
 //! Computes the log-sum-exp of segments, and its gradient.
 //!
-//! As softmax: two passes over the rows of a segment, the second of which finds them in cache.
+//! Like softmax it makes two passes over the rows of a segment; in the second pass they are in cache. The derivative is
+//! `∂L/∂x = ∂L/∂out · softmax(x)`.
 
 use burn_gnn_plan::LogSumExpPlan;
 
@@ -12,7 +13,7 @@ use crate::parallel::runs::by_edges;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use crate::softmax::segments::{by_segment, column_max, exponentials};
 
-/// Largest entry and sum of exponentials of every column of one segment.
+/// Computes the maximum and the sum of exponentials of every column of a segment.
 struct Sums<'a, T: Elem> {
     rows: &'a [T],
     largest: &'a mut [T::Acc],
@@ -25,7 +26,7 @@ impl<T: Elem> Vectorised for Sums<'_, T> {
     fn run(self) {
         let Self { rows, largest, sum } = self;
         column_max(rows, largest);
-        // Infinite entries are exponentials of themselves: the logarithm of their sum is right.
+        // With a shift of 0, an infinite entry gives an infinite sum, and so the correct logarithm.
         let infinite = T::Acc::of_f64(f64::INFINITY);
         for m in largest.iter_mut() {
             *m = if *m == infinite { T::Acc::ZERO } else { shift(*m) };
@@ -39,7 +40,7 @@ impl<T: Elem> Vectorised for Sums<'_, T> {
     }
 }
 
-/// `log Σ exp` of the rows of every segment, 0 for those without rows.
+/// `log Σ exp` of the rows of every segment; 0 for empty segments.
 pub fn forward<T: Elem>(plan: &LogSumExpPlan, x: &[T]) -> Vec<T> {
     let (segments, width) = (plan.segments(), plan.width());
     if width == 0 {
@@ -62,7 +63,7 @@ pub fn forward<T: Elem>(plan: &LogSumExpPlan, x: &[T]) -> Vec<T> {
     })
 }
 
-/// `grad · softmax(rows)` of one segment, whose `grad` is one row.
+/// Computes `grad · softmax(rows)` of a segment; `grad` is one row.
 struct Gradient<'a, T: Elem> {
     rows: &'a [T],
     grad: &'a [T],
@@ -87,7 +88,7 @@ impl<T: Elem> Vectorised for Gradient<'_, T> {
     }
 }
 
-/// The gradient of every row, from that of every segment.
+/// The gradient of every row, from the gradient of every segment.
 pub fn gradient<T: Elem>(plan: &LogSumExpPlan, x: &[T], grad: &[T]) -> Vec<T> {
     let width = plan.width();
     by_segment::<T>(plan.segments(), width, 16, &|k, at, out, stats| {

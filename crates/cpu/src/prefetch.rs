@@ -1,11 +1,12 @@
-//! Says which data come from memory, by the size of the last-level cache.
+//! Prefetch distances, and the size of the last-level cache.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Whether rows of so many bytes of data come from memory: they do not fit in half of the last-level cache, as Linux
-/// reports its size (32 MiB elsewhere; `BURN_GNN_CACHE` sets another, in bytes). Asked once for a kernel, not for a row.
+/// Whether rows out of `bytes` bytes of data come from main memory: the data exceed half of the last-level cache. Linux
+/// reports its size; elsewhere it is assumed to be 32 MiB. `BURN_GNN_CACHE` overrides it, in bytes. Call it once per
+/// kernel, not per row.
 pub(crate) fn from_memory(bytes: usize) -> bool {
-    /// 0 until it is known.
+    /// Size of the cache; 0 until it is read.
     static LAST_LEVEL: AtomicUsize = AtomicUsize::new(0);
     if !cfg!(all(target_arch = "x86_64", not(miri))) {
         return false;
@@ -19,7 +20,7 @@ pub(crate) fn from_memory(bytes: usize) -> bool {
     bytes > last / 2
 }
 
-/// The size of a cache of the first processor, if it is of the third level or beyond.
+/// The size of cache `index` of the first processor, if its level is 3 or higher.
 fn last_level(index: usize) -> Option<usize> {
     let read = |what: &str| {
         std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{what}"))
@@ -28,7 +29,7 @@ fn last_level(index: usize) -> Option<usize> {
     if level < 3 { None } else { bytes_of(&read("size").ok()?) }
 }
 
-/// `32768K` in bytes.
+/// Parses a size such as `32768K`.
 fn bytes_of(size: &str) -> Option<usize> {
     let size = size.trim();
     let digits = size.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -41,11 +42,11 @@ fn bytes_of(size: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(unit)
 }
 
-/// How many times as far ahead rows that come from memory are prefetched, into the second level of the cache.
+/// Factor of the prefetch distance for rows that come from main memory, which are prefetched into the second cache level.
 pub(crate) const FAR: usize = 3;
 
-/// How many edges ahead a row of `width` entries is prefetched: about 4 KiB of rows are in flight, as
-/// many as memory can serve at once, but not fewer than 16 and not more than 64.
+/// Prefetch distance, in edges, of rows of `width` entries. It keeps about 4 KiB in flight, which saturates main memory,
+/// but at least 16 and at most 64 rows.
 #[inline(always)]
 pub(crate) fn ahead<T>(width: usize) -> usize {
     (4096 / (width * size_of::<T>()).max(1)).clamp(16, 64)
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_of_caches() {
+    fn cache_sizes_are_parsed() {
         assert_eq!(
             ["32768K\n", "300M", "512"].map(bytes_of),
             [Some(32 << 20), Some(300 << 20), Some(512)]

@@ -1,6 +1,6 @@
-//! Assembles the gradient of a tensor that was split: part by part, or added in place.
+//! Assembles the gradient of a tensor that was split into parts.
 
-#![expect(unsafe_code, reason = "memory is written once")]
+#![expect(unsafe_code, reason = "writes parts of an uninitialised output")]
 
 use std::mem::MaybeUninit;
 
@@ -10,13 +10,13 @@ use rayon::prelude::*;
 use crate::number::Elem;
 use burn_gnn_structure::internal::huge_room;
 
-/// Entries that are worth a trip through the thread pool.
+/// Number of entries that one thread copies.
 const RUN: usize = 1 << 15;
 
-/// The gradient of the whole, filled part by part.
+/// The gradient of the whole tensor, to which the gradients of the parts are copied one by one.
 pub struct FilledByPart<T> {
     plan: SplitPlan,
-    /// Without length: entries are written behind it.
+    /// A vector of length 0; entries are written to its spare capacity.
     entries: Vec<T>,
     /// Entries per row.
     width: usize,
@@ -25,7 +25,7 @@ pub struct FilledByPart<T> {
 }
 
 impl<T: Elem> FilledByPart<T> {
-    /// Of rows `width` wide, nothing written yet.
+    /// An output with `width` entries per row; no part is written yet.
     pub fn new(plan: &SplitPlan, width: usize) -> Self {
         let rows = plan.all_rows();
         Self {
@@ -39,13 +39,17 @@ impl<T: Elem> FilledByPart<T> {
         let rows = self.plan.rows(part);
         &mut self.entries.spare_capacity_mut()[rows.start * self.width..rows.end * self.width]
     }
-    /// Copies the gradient of a part to its place.
+    /// Copies the gradient of a part to its rows.
     ///
     /// # Panics
-    /// If it has another length than the rows of the part.
+    /// If the length of `grad` differs from the length of the part.
     pub fn put(&mut self, part: usize, grad: &[T]) {
         let out = self.part(part);
-        assert_eq!(out.len(), grad.len(), "a gradient has the shape of what it is of");
+        assert_eq!(
+            out.len(),
+            grad.len(),
+            "the gradient of part {part} must have the shape of the part"
+        );
         let one = |(to, from): (&mut [MaybeUninit<T>], &[T])| _ = to.write_copy_of_slice(from);
         if grad.len() <= RUN {
             one((out, grad))
@@ -54,7 +58,7 @@ impl<T: Elem> FilledByPart<T> {
         }
         self.written[part] = true;
     }
-    /// All entries, 0 where nothing was written.
+    /// Returns all entries; parts that were not written are 0.
     pub fn joined(mut self) -> Vec<T> {
         for part in 0..self.written.len() {
             if !self.written[part] {
@@ -62,14 +66,14 @@ impl<T: Elem> FilledByPart<T> {
             }
         }
         let len = self.plan.all_rows() * self.width;
-        // SAFETY: parts of a plan cover all of its rows, `put` has written every entry of the parts
-        // that it has marked (it compares the lengths), and the others were filled above.
+        // SAFETY: the parts of a plan cover all of its rows. `put` writes every entry of a part before it marks the part
+        // as written, and the other parts were filled above.
         unsafe { self.entries.set_len(len) };
         self.entries
     }
 }
 
-/// Adds `first` to the first entries of `all`.
+/// Adds `first` to the first entries of `all`, in place.
 pub fn add_to<T: Elem>(all: &mut [T], first: &[T]) {
     let one = |(all, first): (&mut [T], &[T])| {
         for (a, f) in all.iter_mut().zip(first) {
@@ -79,7 +83,7 @@ pub fn add_to<T: Elem>(all: &mut [T], first: &[T]) {
     all[..first.len()].par_chunks_mut(RUN).zip(first.par_chunks(RUN)).for_each(one);
 }
 
-/// `first` with zeros behind it, `len` entries.
+/// `first`, padded with zeros to `len` entries.
 pub fn extend<T: Elem>(first: &[T], len: usize) -> Vec<T> {
     let mut out = huge_room::<T>(len);
     out.extend_from_slice(first);
@@ -91,9 +95,10 @@ pub fn extend<T: Elem>(first: &[T], len: usize) -> Vec<T> {
 mod tests {
     use super::*;
 
-    /// In any order, one of no rows, one that never comes, one that comes twice, one that threads share.
+    /// Parts in any order: an empty part, a missing part, a part that is written twice, and one that several threads
+    /// copy.
     #[test]
-    fn every_entry_is_written() {
+    fn joined_has_all_parts() {
         let long = RUN / 2 + 3;
         let plan = SplitPlan::runs(3 + long, &[0, 2, 2, 3, 3 + long]);
         let mut filled = FilledByPart::<f32>::new(&plan, 2);

@@ -1,4 +1,4 @@
-//! Computes a step of Adam in one pass over parameter, gradient and moments.
+//! A step of Adam in one pass over parameter, gradient and moments.
 
 use burn_gnn_plan::{AdamFactors, AdamForm};
 use rayon::prelude::*;
@@ -6,9 +6,9 @@ use rayon::prelude::*;
 use crate::number::{Acc, Elem};
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 
-/// Entries of one piece of work: four streams of it stay within the second-level cache.
+/// Entries per task: four arrays of it fit in the second-level cache.
 const PIECE: usize = 1 << 15;
-/// Entries from which a second thread pays.
+/// Number of entries from which the update runs in parallel.
 const PARALLEL_FROM: usize = 1 << 17;
 
 struct Piece<'a, T> {
@@ -29,7 +29,7 @@ impl<T: Elem> Vectorised for Piece<'_, T> {
         let (lr, b1, b2, r1, r2) =
             (a(f.lr), a(f.beta[0]), a(f.beta[1]), a(f.rest[0]), a(f.rest[1]));
         let penalty = f.penalty.map(a);
-        // One entry, given what the two forms do with parameter and moments.
+        // The update of all entries; `$body` computes the start value and the step of a form of Adam.
         macro_rules! each {
             (|$p:ident, $m:ident, $v:ident| $body:expr) => {
                 for (((p, &g), m), v) in p.iter_mut().zip(g).zip(m).zip(v) {
@@ -60,10 +60,10 @@ impl<T: Elem> Vectorised for Piece<'_, T> {
     }
 }
 
-/// Parameter `p` and moments `m` and `v` after a step with gradient `g`, in place.
+/// Updates parameter `p` and moments `m` and `v` in place, with gradient `g`.
 ///
 /// # Panics
-/// If lengths differ.
+/// If the lengths differ.
 pub fn update<T: Elem>(f: AdamFactors, p: &mut [T], g: &[T], m: &mut [T], v: &mut [T]) {
     assert!(
         [g.len(), m.len(), v.len()] == [p.len(); 3],

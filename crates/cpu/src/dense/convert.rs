@@ -1,4 +1,4 @@
-//! Converts element types in one pass.
+//! Converts between element types in one pass.
 
 use crate::number::Elem;
 use crate::parallel::collect::collect_rows;
@@ -6,7 +6,7 @@ use crate::parallel::output_buffer::Sink;
 use crate::parallel::runs::evenly;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 
-/// `x` in another type; every thread takes a run of entries.
+/// Converts `x` to another element type, in parallel.
 pub fn convert<A: Elem, B: Elem<Acc = A::Acc>>(x: &[A]) -> Vec<B> {
     collect_rows(&evenly(x.len(), 1), 1, &|run, out| vectorised(Convert { x: &x[run], out }))
 }
@@ -31,10 +31,10 @@ mod tests {
 
     use super::*;
 
-    /// More entries than one thread takes, and a length that is no multiple of any vector.
+    /// Several runs, and a length that is not a multiple of a vector.
     #[test]
-    fn runs_of_any_length() {
-        // Miri takes minutes for what others do in a millisecond.
+    fn converts_any_length() {
+        // Fewer entries for Miri, which would take minutes.
         let lengths: &[usize] =
             if cfg!(miri) { &[0, 1, 15, 1_000] } else { &[0, 1, 15, 1_000, 600_001] };
         for &n in lengths {

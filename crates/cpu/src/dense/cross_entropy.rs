@@ -1,6 +1,7 @@
-//! Computes cross entropy on slices, reading every chosen row once forward and once backward.
+//! Cross entropy of selected rows; each row is read once in forward and once in backward.
 //!
-//! Loops over lanes are written with indices: those are what the compiler turns into vector code.
+//! Loops over lanes are written with indices, because the compiler vectorises this form. The derivative is
+//! `∂L/∂logits = factor · (softmax(logits) - onehot(target)) · ∂L/∂loss`.
 #![allow(clippy::needless_range_loop)]
 
 use std::ops::Range;
@@ -12,13 +13,13 @@ use crate::parallel::runs::evenly;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::CrossEntropyPlan;
 
-/// Numbers that one step of the loops over a row takes; buffers of a row are a whole number of them.
+/// Entries per vectorised step; buffers are padded to a multiple of it.
 const LANES: usize = 16;
 
-/// Marks the end of the list of a row's entries.
+/// End of the linked list of the entries of a row.
 const END: u32 = u32::MAX;
 
-/// The row's numbers from `x`, filled up with -inf, whose exponential is 0.
+/// Loads a row, padded with -inf, whose exponential is 0.
 #[inline(always)]
 fn load<T: Elem>(buffer: &mut [T::Acc], x: &[T]) {
     let (head, tail) = buffer.split_at_mut(x.len());
@@ -37,7 +38,7 @@ fn exp_less<A: Acc + Exp>(buffer: &mut [A], max: A) {
     }
 }
 
-/// The larger of two; a NaN is never larger.
+/// The larger of two numbers. A NaN `b` is never larger.
 #[inline(always)]
 fn larger<A: Acc>(a: A, b: A) -> A {
     if b > a { b } else { a }
@@ -77,15 +78,14 @@ fn sum_of<A: Acc>(buffer: &[A]) -> A {
     lanes[0]
 }
 
-/// The loss, and largest logit and inverse sum of each chosen row.
+/// The loss, and for each selected row the maximum logit and the inverse sum of exponentials.
 pub fn forward<T: Elem>(x: &[T], plan: &CrossEntropyPlan) -> (T, Vec<T::Acc>) {
     let [_, classes] = plan.shape();
     let (losses, stats) =
         collect_rows2(&evenly(plan.rows().len(), 8 * classes), [1, 2], &|run, losses, stats| {
             vectorised(Forward { x, plan, run, losses, stats });
         });
-    // In one order, in f64.
-    // The sum of nothing is -0 by `Iterator::sum`.
+    // Sequentially and in f64. Not `Iterator::sum`, which returns -0 for no losses.
     let sum = losses.iter().fold(0.0, |sum, loss| sum + loss);
     (T::of(T::Acc::of_f64(sum * plan.factor())), stats)
 }
@@ -112,7 +112,7 @@ impl<T: Elem> Vectorised for Forward<'_, '_, '_, T> {
             let max = max_of(&buffer);
             exp_less(&mut buffer, max);
             let sum = sum_of(&buffer);
-            // Not (max + ln sum) - target: the first sum would round away what the difference is about.
+            // Not `(max + ln sum) - target`, whose first sum would lose the bits that the difference needs.
             let below: f64 = (max - row[plan.targets()[i] as usize].acc()).into();
             losses.put(&[Into::<f64>::into(sum).ln() + below]);
             stats.put(&[max, T::Acc::ONE / sum]);
@@ -120,10 +120,10 @@ impl<T: Elem> Vectorised for Forward<'_, '_, '_, T> {
     }
 }
 
-/// Gradient of the logits; `grad` is that of the loss.
+/// The gradient of the logits; `grad` is the gradient of the loss.
 pub fn gradient<T: Elem>(grad: T, stats: &[T::Acc], x: &[T], plan: &CrossEntropyPlan) -> Vec<T> {
     let [n, classes] = plan.shape();
-    // Entries of each row as a list in ascending order: a row may be chosen more than once.
+    // A linked list of the entries of each row, in ascending order, because a row may be selected more than once.
     let (mut first, mut next) = (vec![END; n], vec![END; plan.rows().len()]);
     for (i, &r) in plan.rows().iter().enumerate().rev() {
         next[i] = first[r as usize];
@@ -155,7 +155,7 @@ impl<T: Elem> Vectorised for Backward<'_, '_, T> {
         let Self { scale, stats, x, plan, first, next, run, out } = self;
         let [_, classes] = plan.shape();
         let mut buffer = vec![T::Acc::ZERO; classes.next_multiple_of(LANES)];
-        // The sum over the entries of a row that is chosen more than once.
+        // The sum over the entries of a row that is selected more than once.
         let mut sums = buffer.clone();
         for r in run {
             let mut i = first[r];

@@ -1,7 +1,7 @@
-//! Applies counter-based dropout.
+//! Counter-based dropout.
 //!
-//! A Philox block gives the mask of four features; blocks are drawn in lanes, over the rows of a tile, so that narrow
-//! rows fill the lanes too.
+//! A Philox block has the random words of four columns. Blocks are computed in SIMD lanes over the rows of a tile, so that
+//! narrow rows fill the lanes too.
 
 use std::ops::Range;
 
@@ -13,10 +13,10 @@ use crate::parallel::runs::evenly;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::DropoutPlan;
 
-/// Blocks that are drawn at a time; their words stay in the first-level cache.
+/// Blocks per tile; their words fit in the first-level cache.
 const TILE: usize = 512;
 
-/// The draws of a tile of rows.
+/// The random words of a tile of rows.
 pub(crate) struct Mask<'a> {
     plan: &'a DropoutPlan,
     keep: Keep,
@@ -26,7 +26,7 @@ pub(crate) struct Mask<'a> {
 }
 
 impl<'a> Mask<'a> {
-    /// Of rows `width` wide.
+    /// A mask for rows of `width` entries.
     pub(crate) fn new(plan: &'a DropoutPlan, width: usize) -> Self {
         Self {
             plan,
@@ -36,7 +36,7 @@ impl<'a> Mask<'a> {
             words: Vec::new(),
         }
     }
-    /// Rows of a tile.
+    /// Number of rows of a tile.
     #[inline(always)]
     pub(crate) fn tile(&self) -> usize {
         (TILE / self.blocks.max(1)).max(1)
@@ -54,7 +54,7 @@ impl<'a> Mask<'a> {
             &mut self.words,
         );
     }
-    /// The words of row `r`, one per column, of the tile drawn last.
+    /// The words of row `r` of the current tile, one per column.
     #[inline(always)]
     pub(crate) fn row(&self, r: usize, width: usize) -> &[u32] {
         &self.words.as_flattened()[4 * self.blocks * (r - self.first)..][..width]
@@ -66,12 +66,12 @@ impl<'a> Mask<'a> {
     }
 }
 
-/// `x` with dropped entries 0 and the others scaled; rows are `width` wide.
+/// Applies dropout to rows of `width` entries: sets dropped entries to 0 and scales the others.
 pub fn dropout_rows<T: Elem>(plan: &DropoutPlan, x: &[T], width: usize) -> Vec<T> {
     if x.is_empty() {
         return Vec::new();
     }
-    // A draw costs about four numbers' worth of arithmetic.
+    // Drawing a word costs about as much as processing four entries.
     let runs = evenly(x.len() / width, 4 * width);
     collect_rows(&runs, width, &|run, out| vectorised(Dropout { x, width, plan, run, out }))
 }

@@ -1,9 +1,9 @@
-//! Computes epilogues (bias, activation, dropout) on slices.
+//! Epilogues: bias, activation and dropout in one pass, and their gradients.
 
 use std::ops::Range;
 
 use super::dropout::Mask;
-use crate::math::activation::OnNumbers;
+use crate::math::activation::ScalarActivation;
 use crate::number::{Acc, Elem};
 use crate::parallel::collect::{collect_in_place, collect_rows_and_edges, collect_rows2};
 use crate::parallel::output_buffer::Sink;
@@ -15,10 +15,10 @@ use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::Activation;
 use burn_gnn_plan::EpiloguePlan;
 
-/// Rows whose columns are summed together for the bias, at fixed places: the sums do not depend on threads.
+/// Rows per partial sum of the gradient of the bias. It is fixed, so that bits do not depend on the number of threads.
 const BLOCK: usize = 256;
 
-/// Runs `$body` with `$f` the activation as a constant of each arm, so that loops have no choice inside.
+/// Runs `$body` with `$f` bound to the activation in one arm per variant, so that loops do not branch on it.
 macro_rules! by_activation {
     ($activation:expr, $f:ident => $body:expr) => {
         match $activation {
@@ -42,17 +42,17 @@ macro_rules! by_activation {
     };
 }
 
-/// About what an entry costs against a load.
+/// Estimated cost of a row, in loads.
 fn cost(plan: &EpiloguePlan) -> usize {
     let [_, columns] = plan.shape();
     columns * if plan.dropout().is_some() { 6 } else { 2 }
 }
 
-/// Where the rows of a run come from and go to.
+/// The input and output rows of a run.
 enum Rows<'a, 's, T> {
-    /// From one tensor into the memory of another.
+    /// Reads one tensor and writes another.
     Fresh(&'a [T], &'a mut Sink<'s, T>),
-    /// The rows of the run, overwritten: nobody else holds the tensor.
+    /// Overwrites the rows of the run; the tensor has no other references.
     Own(&'a mut [T], usize),
 }
 
@@ -88,13 +88,13 @@ fn widened<T: Elem>(bias: Option<&[T]>, columns: usize) -> Vec<T::Acc> {
     bias.map_or_else(|| vec![T::Acc::ZERO; columns], |b| b.iter().map(|b| b.acc()).collect())
 }
 
-/// Words that hold a bit for each of so many columns.
+/// Number of 32-bit words that hold a bit per column.
 pub fn words(columns: usize) -> usize {
     columns.div_ceil(32)
 }
 
-/// `dropout(activation(x + bias))` and, if `open`, a bit for every entry that a relu and dropout let through,
-/// [`words`] for each row.
+/// `dropout(activation(x + bias))`. If `open` is set, also a bit for every entry that ReLU and dropout pass, in [`words`]
+/// words per row.
 pub fn forward<T: Elem>(
     x: &[T],
     bias: Option<&[T]>,
@@ -115,7 +115,7 @@ pub fn forward<T: Elem>(
     })
 }
 
-/// The same, over `x`.
+/// [`forward`], which overwrites `x`; returns the bits.
 pub fn forward_own<T: Elem>(
     x: &mut [T],
     bias: Option<&[T]>,
@@ -136,7 +136,7 @@ pub fn forward_own<T: Elem>(
     })
 }
 
-/// Writes the bits of the next row, whose result is `row`. Entries that were dropped are 0 and so count as closed.
+/// Writes the bits of the next row, whose result is `row`. Dropped entries are 0, so their bits are 0.
 #[inline(always)]
 fn mark<A: Acc>(open: &mut Sink<'_, i32>, row: &[A]) {
     let (whole, rest) = row.as_chunks::<32>();
@@ -210,10 +210,10 @@ impl<T: Elem> Vectorised for Forward<'_, '_, '_, T> {
     }
 }
 
-/// What the gradient reads beside its own.
+/// The saved data that the gradient reads.
 #[derive(Clone, Copy)]
 pub enum Read<'a, T> {
-    /// Nothing: no activation.
+    /// Nothing: there is no activation.
     Nothing,
     /// The result.
     Output(&'a [T]),
@@ -221,7 +221,7 @@ pub enum Read<'a, T> {
     Open(&'a [i32]),
 }
 
-/// Gradients of `x` and, if asked for, of the bias.
+/// The gradients of `x` and, if `bias` is set, of the bias.
 pub fn gradient<T: Elem>(
     grad: &[T],
     kept: Read<'_, T>,
@@ -244,7 +244,7 @@ pub fn gradient<T: Elem>(
     (dx, total(plan, bias, &sums))
 }
 
-/// The same, over `grad`.
+/// [`gradient`], which overwrites `grad`; returns the gradient of the bias.
 pub fn gradient_own<T: Elem>(
     grad: &mut [T],
     kept: Read<'_, T>,
@@ -271,14 +271,14 @@ pub fn gradient_own<T: Elem>(
     total(plan, bias, &sums)
 }
 
-/// Runs of whole blocks of rows.
+/// Runs of rows that consist of whole blocks.
 fn block_runs(plan: &EpiloguePlan) -> Vec<Range<usize>> {
     let rows = plan.shape()[0];
     let blocks = evenly(rows.div_ceil(BLOCK), BLOCK * cost(plan));
     blocks.into_iter().map(|b| b.start * BLOCK..(b.end * BLOCK).min(rows)).collect()
 }
 
-/// The column sums of each block, which those runs leave.
+/// The output of column sums, with one row per block.
 fn block_sums(plan: &EpiloguePlan, bias: bool) -> Scattered<'static> {
     let [rows, columns] = plan.shape();
     let positions = block_runs(plan)
@@ -293,7 +293,7 @@ fn block_sums(plan: &EpiloguePlan, bias: bool) -> Scattered<'static> {
     }
 }
 
-/// The sums of blocks, added in their order.
+/// Adds the column sums of all blocks, in order.
 fn total<T: Elem>(plan: &EpiloguePlan, bias: bool, sums: &[T::Acc]) -> Vec<T> {
     let [_, columns] = plan.shape();
     let mut total = vec![T::Acc::ZERO; if bias { columns } else { 0 }];
@@ -322,7 +322,7 @@ impl<T: Elem> Vectorised for Backward<'_, '_, '_, T> {
         let [_, columns] = plan.shape();
         let scale = T::Acc::of_f64(plan.dropout().map_or(1.0, |d| d.scale()));
         let unscale = T::Acc::ONE / scale;
-        // Bits know of dropout already.
+        // The bits include dropout, so the mask is not drawn again.
         let mut mask = plan
             .dropout()
             .filter(|_| !matches!(kept, Read::Open(_)))
@@ -368,7 +368,7 @@ impl<T: Elem> Vectorised for Backward<'_, '_, '_, T> {
     }
 }
 
-/// The gradient where a bit is set, 0 elsewhere, also where the gradient is infinite.
+/// Selects the gradient if the bit of an entry is set, otherwise 0, even if the gradient is infinite.
 #[inline(always)]
 fn through<T: Elem>(row: &mut [T::Acc], grad: &[T], open: &[i32], scale: T::Acc) {
     for ((d, g), &word) in row.chunks_mut(32).zip(grad.chunks(32)).zip(open) {
@@ -378,7 +378,7 @@ fn through<T: Elem>(row: &mut [T::Acc], grad: &[T], open: &[i32], scale: T::Acc)
     }
 }
 
-/// The gradient through dropout and an activation, whose result `y` is.
+/// The gradient through dropout and an activation whose result is `y`.
 #[inline(always)]
 fn chain<T: Elem>(
     f: Activation,

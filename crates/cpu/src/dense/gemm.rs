@@ -1,5 +1,5 @@
-//! Calls the `gemm` crate.
-#![expect(unsafe_code, reason = "products of the `gemm` crate, into memory that is written once")]
+//! Safe wrappers of the `gemm` crate.
+#![expect(unsafe_code, reason = "`gemm` takes pointers, and writes uninitialised outputs")]
 
 use std::mem::MaybeUninit;
 
@@ -8,20 +8,20 @@ pub(super) use gemm::Parallelism;
 use crate::number::Real;
 use burn_gnn_structure::internal::huge_room;
 
-/// Rows of a strided matrix, and its strides by row and by column.
+/// The entries of a strided matrix, and its row and column strides.
 pub(crate) type Strided<'a, A> = (&'a [A], [usize; 2]);
 
-/// Where a product goes.
+/// The destination of a product.
 enum Out<'a, A> {
-    /// Into memory that may hold nothing yet.
+    /// Writes to memory that may be uninitialised.
     Fresh(&'a mut [MaybeUninit<A>]),
-    /// In place of these numbers.
+    /// Overwrites these entries.
     Over(&'a mut [A]),
-    /// Added to these numbers.
+    /// Adds to these entries.
     Onto(&'a mut [A]),
 }
 
-/// `[m, n]` numbers, rows `stride` apart; `[m, n, k]` are sizes.
+/// Computes a product `[m, n]` with row stride `stride`; the sizes are `[m, n, k]`.
 fn multiply<A: Real>(
     [m, n, k]: [usize; 3],
     l: Strided<'_, A>,
@@ -39,7 +39,7 @@ fn multiply<A: Real>(
         |rows: usize, columns: usize, by: [usize; 2]| (rows - 1) * by[0] + (columns - 1) * by[1];
     let inside =
         last(m, k, l.1) < l.0.len() && last(k, n, r.1) < r.0.len() && last(m, n, [stride, 1]) < len;
-    assert!(inside, "operands of other sizes");
+    assert!(inside, "operands are smaller than their sizes and strides");
     let signed = |s: usize| s as isize;
     // SAFETY: the last entry that sizes and strides name of each operand lies in its slice (asserted), `m`,
     // `n` and `k` are at least 1, `out` is borrowed alone, and is only read under `add`, where it holds numbers.
@@ -68,7 +68,8 @@ fn multiply<A: Real>(
     }
 }
 
-/// `out = l · r`, or `out += l · r`, on this thread; `[m, n, k]` are sizes, rows of `out` are `out.1` apart.
+/// `out = l · r` or `out += l · r`, on the calling thread. The sizes are `[m, n, k]`, and `out.1` is the row stride of
+/// `out`.
 pub(crate) fn wide<A: Real>(
     sizes: [usize; 3],
     l: Strided<'_, A>,
@@ -90,7 +91,7 @@ pub(super) fn fresh<A: Real>(
     let len = m * n;
     let mut out = huge_room::<A>(len);
     multiply([m, n, k], l, r, (Out::Fresh(&mut out.spare_capacity_mut()[..len]), n), threads);
-    // SAFETY: there is room for `len` entries, and a product writes every one of its result.
+    // SAFETY: the capacity is `len` entries, and `gemm` writes every entry of its result.
     unsafe { out.set_len(len) };
     out
 }
@@ -103,6 +104,6 @@ pub(super) fn onto<A: Real>(
     out: &mut [A],
     threads: Parallelism,
 ) {
-    assert_eq!(out.len(), sizes[0] * sizes[1], "a sum of another size");
+    assert_eq!(out.len(), sizes[0] * sizes[1], "`out` has another size than the product");
     multiply(sizes, l, r, (Out::Onto(out), sizes[1]), threads);
 }

@@ -1,6 +1,6 @@
-//! Computes dense operators, which know no graph.
+//! Dense operators, which do not depend on a graph.
 //!
-//! What each does better than Burn's own stands in the module of the operator in `burn-gnn-ops`.
+//! The module of each operator in `burn-gnn-ops` explains why it replaces Burn's own.
 
 pub mod adam;
 pub mod convert;

@@ -1,28 +1,27 @@
-//! Multiplies a few rows with one matrix of many: narrow ones in registers, wide ones by the `gemm` crate.
+//! Products of a few rows with one of many matrices: narrow matrices in registers, wide ones in the `gemm` crate.
 //!
-//! A narrow matrix lies in panels of [`LANES`] columns, padded with zeros, so that no loop has a remainder of
-//! columns. Sums run in ascending inner index; there is no fused multiply-add, so results are the same
-//! bits on every instruction set. `gemm` has no such rule: its bits are those of a machine, for any number of
-//! threads.
+//! A narrow matrix is packed into panels of [`LANES`] columns, padded with zeros, so that loops have no remainder of
+//! columns. Sums run in ascending inner index without fused multiply-add, so results have the same bits on every
+//! instruction set. The bits of `gemm` depend on the processor, but not on the number of threads.
 
 use std::borrow::Cow;
 
 use super::widen::widen;
 use crate::number::{Acc, Elem, Real};
 
-/// Columns of a panel: one register of AVX-512, two of AVX2.
+/// Columns of a panel: one AVX-512 register or two AVX2 registers of f32.
 pub(crate) const LANES: usize = 16;
 
-/// Entries of a matrix up to which products run in registers. Measured with AVX-512, GFLOP/s here and of
-/// `gemm`: 140 and 86 at 16 × 16, 177 and 187 at 32 × 32, 149 and 219 at 64 × 64.
+/// Number of entries of a matrix up to which products run in registers. Measured with AVX-512, in GFLOP/s of this module
+/// and of `gemm`: 140 and 86 for 16 × 16, 177 and 187 for 32 × 32, 149 and 219 for 64 × 64.
 const NARROW: usize = 32 * 32;
 
-/// Columns rounded up to whole panels.
+/// Number of columns, rounded up to whole panels.
 pub(crate) fn padded(columns: usize) -> usize {
     columns.div_ceil(LANES) * LANES
 }
 
-/// Matrices `[k, n]` of equal shape in panels, in the type that sums are kept in.
+/// Matrices `[k, n]` of equal shape, packed into panels and widened to the accumulator type.
 pub(crate) struct Panels<A> {
     data: Vec<A>,
     k: usize,
@@ -31,7 +30,7 @@ pub(crate) struct Panels<A> {
 }
 
 impl<A: Acc> Panels<A> {
-    /// From `count` row-major matrices; `transposed` if they are stored as `[n, k]`.
+    /// Packs row-major matrices; `transposed` if they are stored as `[n, k]`.
     pub(crate) fn new<T: Elem<Acc = A>>(w: &[T], k: usize, n: usize, transposed: bool) -> Self {
         let stride = padded(n);
         let mut data = Vec::new();
@@ -68,8 +67,8 @@ fn axpy<A: Acc>(sums: &mut [A; LANES], a: A, row: &[A; LANES]) {
 
 /// Adds `a(m) · row` to `sums[m]` for every `m`.
 ///
-/// Written out, since a compiler that meets a loop over `m` after it has unrolled the one over lanes may vectorise
-/// across rows, with gathers and scatters of single numbers: that is what it does with one codegen unit and no LTO, 50
+/// The loop over `m` is unrolled by hand. Otherwise the compiler, after it has unrolled the loop over lanes, may vectorise
+/// over `m` with gathers and scatters of single entries. It does so with one codegen unit and without LTO, which is 50
 /// times slower.
 #[inline(always)]
 fn axpys<A: Acc, const M: usize>(
@@ -93,21 +92,21 @@ fn axpys<A: Acc, const M: usize>(
 }
 
 /// `rows · panel` for `M` rows of `k` entries and one panel of `[k, LANES]`; at most four rows.
-#[expect(unsafe_code, reason = "the loop that products spend their time in")]
+#[expect(unsafe_code, reason = "the inner loop of products, without bounds checks")]
 #[inline(always)]
 pub(crate) fn product<A: Acc, const M: usize>(rows: [&[A]; M], panel: &[A]) -> [[A; LANES]; M] {
     let panel = panel.as_chunks::<LANES>().0;
     let rows = rows.map(|r| &r[..panel.len()]);
     let mut acc = [[A::ZERO; LANES]; M];
     for (i, w) in panel.iter().enumerate() {
-        // SAFETY: `i` counts the panel's rows, and every row was cut to as many entries.
+        // SAFETY: `i` is below the number of rows of the panel, and every `row` was truncated to this length.
         axpys(&mut acc, |m| unsafe { *rows[m].get_unchecked(i) }, w);
     }
     acc
 }
 
-/// Adds `Σ_m left(m)[i] · right[m][j]` to `sums[i][j]` for `I` consecutive `i`, at most four, and one panel of columns
-/// `j`. `left(m)` begins at the first `i`; `right` are `count` rows, `stride` apart, and begins at the first `j`.
+/// Adds `Σ_m left(m)[i] · right[m][j]` to `sums[i][j]`, for `I` (at most four) consecutive `i` and the columns `j` of one
+/// panel. `left(m)` starts at the first `i`. `right` has `count` rows with a stride, and starts at the first `j`.
 #[inline(always)]
 pub(crate) fn outer<'a, A: Acc + 'a, const I: usize>(
     left: impl Fn(usize) -> &'a [A],
@@ -130,11 +129,11 @@ pub(crate) fn outer<'a, A: Acc + 'a, const I: usize>(
     }
 }
 
-/// Matrices `[k, n]` of equal shape, ready for products.
+/// Matrices `[k, n]` of equal shape, prepared for products.
 pub(crate) enum Matrices<'a, A: Acc> {
-    /// In registers.
+    /// For products in registers.
     Narrow(Panels<A>),
-    /// As they are stored: row-major, `[n, k]` if `transposed`.
+    /// For products in `gemm`: row-major as stored, `[n, k]` if `transposed`.
     Wide {
         /// Their entries.
         b: Cow<'a, [A]>,
@@ -143,12 +142,12 @@ pub(crate) enum Matrices<'a, A: Acc> {
     },
 }
 
-/// Whether products with `[k, n]` run in registers.
+/// Whether products with matrices `[k, n]` run in registers.
 pub(crate) fn is_narrow(k: usize, n: usize) -> bool {
     k.saturating_mul(n) <= NARROW
 }
 
-/// Entries between result rows of `n` columns, for matrices of `[k, n]`.
+/// Row stride of results, for matrices `[k, n]`.
 pub(crate) fn row_stride(k: usize, n: usize) -> usize {
     if is_narrow(k, n) { padded(n) } else { n }
 }

@@ -1,7 +1,6 @@
 //! Widens 16-bit floats for dense products.
 //!
-//! Products run in f32 and f64. Smaller floats are read as they are, widened a few rows at a time, and rounded once
-//! when a result is written.
+//! Products are computed in f32 and f64. Rows of 16-bit floats are widened a few at a time, and results are rounded once.
 
 use std::borrow::Cow;
 
@@ -10,19 +9,19 @@ use crate::number::{Elem, Real};
 use crate::parallel::output_buffer::Sink;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 
-/// Entries as they are, where elements are their own type of sums.
+/// Returns the entries themselves if the element type equals the accumulator type, otherwise `None`.
 #[inline(always)]
 pub(crate) fn as_sums<A: Real, T: Elem<Acc = A>>(x: &[T]) -> Option<&[A]> {
-    // Sizes agree only where the types do: f32 is never widened to f64.
+    // The sizes are equal only if the types are: f32 is never widened to f64.
     if size_of::<T>() == size_of::<A>() { Some(bytemuck::cast_slice(x)) } else { None }
 }
 
-/// All entries in the type of their sums, copied only if they are smaller: for weights, which many rows meet.
+/// Widens all entries; without a copy if the types are equal. Used for weights, which are read for many rows.
 pub(crate) fn widen<A: Real, T: Elem<Acc = A>>(x: &[T]) -> Cow<'_, [A]> {
     as_sums(x).map_or_else(|| Cow::Owned(convert(x)), Cow::Borrowed)
 }
 
-/// A few entries in the type of their sums; `buffer` takes them if they are smaller.
+/// Widens a few entries into `buffer`, or returns the entries themselves if the types are equal.
 pub(crate) fn widened<'a, A: Real, T: Elem<Acc = A>>(
     x: &'a [T],
     buffer: &'a mut Vec<A>,
@@ -37,7 +36,7 @@ pub(crate) fn widened<'a, A: Real, T: Elem<Acc = A>>(
     }
 }
 
-/// A few sums as elements; `buffer` takes them if elements are smaller.
+/// Rounds a few sums into `buffer`, or returns the sums themselves if the types are equal.
 pub(crate) fn rounded<'a, A: Real, T: Elem<Acc = A>>(
     sums: &'a [A],
     buffer: &'a mut Vec<T>,
@@ -50,7 +49,7 @@ pub(crate) fn rounded<'a, A: Real, T: Elem<Acc = A>>(
     buffer
 }
 
-/// Appends rows in another type.
+/// Converts rows to another element type and appends them.
 pub(crate) fn append<'a, X: Elem, Y: Elem<Acc = X::Acc>>(
     rows: impl Iterator<Item = &'a [X]>,
     to: &mut Vec<Y>,
@@ -99,9 +98,8 @@ mod tests {
 
     use super::*;
 
-    /// What is wide enough is not copied; what is not is the same numbers.
     #[test]
-    fn copies_only_what_is_smaller() {
+    fn equal_types_are_not_copied() {
         let x: Vec<f32> = (0..100).map(|i| i as f32 * 0.5).collect();
         assert_eq!(as_sums(&x).map(<[f32]>::as_ptr), Some(x.as_ptr()));
         assert!(matches!(widen(&x), Cow::Borrowed(_)));

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::backward;
 use super::weighted_sum::{Weighted, weighted_sum};
 use crate::dense::widen::widen;
-use crate::math::activation::OnNumbers;
+use crate::math::activation::ScalarActivation;
 use crate::number::{Acc, Elem};
 use crate::parallel::adjacency::Adjacency;
 use crate::parallel::collect::collect_rows;

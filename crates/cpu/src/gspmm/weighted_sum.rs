@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::gather::{CopyLhs, Messages, for_blocks, put};
 use super::layout::Same;
-use crate::math::activation::OnNumbers;
+use crate::math::activation::ScalarActivation;
 use crate::number::lanes::Lanes;
 use crate::number::{Acc, Elem, Exp};
 use crate::parallel::adjacency::Adjacency;

@@ -1,26 +1,26 @@
-//! Computes activations on numbers.
+//! Activations and their derivatives, as scalar functions.
 
 use burn_gnn_plan::Activation;
 
 use crate::number::{Acc, Exp};
 
-/// The function and its derivative on numbers.
-pub(crate) trait OnNumbers {
-    /// The function.
+/// The value and the derivative of an activation.
+pub(crate) trait ScalarActivation {
+    /// The value at `x`.
     fn value<A: Acc + Exp>(self, x: A) -> A;
-    /// The derivative, from the result `y`. For a product with a gradient see [`chain`](Self::chain).
+    /// The derivative, from the result `y`. To multiply it with a gradient use [`chain`](Self::chain).
     fn slope_from_output<A: Acc>(self, y: A) -> A;
-    /// The gradient of the argument, from the result `y` and its gradient. A closed relu chooses 0 and does
-    /// not multiply by it: an infinite gradient must not become NaN there.
+    /// The gradient of the argument, from the result `y` and its gradient. For a ReLU with `y = 0` it selects 0 instead
+    /// of multiplying by 0, so an infinite gradient does not become NaN.
     fn chain<A: Acc>(self, y: A, grad: A) -> A;
 }
 
-impl OnNumbers for Activation {
+impl ScalarActivation for Activation {
     #[inline(always)]
     fn value<A: Acc + Exp>(self, x: A) -> A {
         match self {
             Self::None => x,
-            // -0 becomes 0; NaN is not at most 0 and stays.
+            // -0 becomes 0. The comparison is false for NaN, so NaN propagates.
             Self::Relu => select(x <= A::ZERO, A::ZERO, x),
             Self::LeakyRelu(slope) => select(x > A::ZERO, x, x * A::of_f64(slope)),
             Self::Elu(alpha) => select(x > A::ZERO, x, A::of_f64(alpha) * (x.exp_() - A::ONE)),
@@ -47,7 +47,7 @@ impl OnNumbers for Activation {
     }
 }
 
-/// Both sides are computed, so a loop over it has no branches.
+/// A choice between two computed values, without a branch, so that loops vectorise.
 #[inline(always)]
 fn select<A>(take: bool, a: A, b: A) -> A {
     if take { a } else { b }
@@ -55,7 +55,7 @@ fn select<A>(take: bool, a: A, b: A) -> A {
 
 #[cfg(test)]
 mod tests {
-    use super::{Activation, OnNumbers};
+    use super::{Activation, ScalarActivation};
 
     const ALL: [Activation; 5] = [
         Activation::None,
@@ -66,7 +66,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_slope_is_the_derivative() {
+    fn slope_equals_central_difference() {
         for f in ALL {
             for x in [-30.0f64, -2.0, -0.3, 0.4, 5.0] {
                 let step = 1e-6;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn at_zero_and_beyond() {
+    fn zero_infinity_and_nan() {
         let slopes = ALL.map(|f| f.slope_from_output(f.value(0.0f64)));
         assert_eq!(slopes, [1.0, 0.0, 0.2, 0.0, 0.7]);
         for f in ALL {

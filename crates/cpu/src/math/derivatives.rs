@@ -1,10 +1,12 @@
-//! Computes derivatives of messages with respect to one operand.
+//! Derivatives of message operators with respect to one operand.
 
 use crate::number::Acc;
 
-/// Derivative of a message with respect to one operand ("own"), times the incoming gradient.
+/// The derivative of a message with respect to one operand ("own"), times the gradient of the message.
 pub(crate) trait Chain: Sync {
+    /// Whether the derivative reads the operand itself.
     const OWN: bool = false;
+    /// Whether the derivative reads the other operand.
     const OTHER: bool = false;
     fn apply<A: Acc>(grad: A, own: A, other: A) -> A;
 }
@@ -28,6 +30,6 @@ chains! {
     Minus, false, false, |g, _w, _x| -g;
     Times, false, true, |g, _w, x| g * x;
     Over, false, true, |g, _w, x| g / x;
-    // Not g·x / w²: w² leaves the range of floats long before the quotient does.
+    // Not g·x / w²: w² overflows or underflows long before the quotient does.
     Quotient, true, true, |g, w, x| -(g * (x / w)) / w;
 }

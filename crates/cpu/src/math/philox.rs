@@ -1,12 +1,12 @@
-//! Computes many Philox blocks at once in lanes, so that the rounds vectorise.
+//! Computes many Philox blocks at once, one per SIMD lane.
 //!
-//! Loops over lanes are written with indices: those are what the compiler turns into vector code.
+//! Loops over lanes are written with indices, because the compiler vectorises this form.
 #![allow(clippy::needless_range_loop)]
 
-/// Blocks that [`philox_lanes`] draws together.
+/// Number of blocks that [`philox_lanes`] computes at once.
 pub(crate) const LANES: usize = 16;
 
-/// Blocks that [`draw_rows`] draws together: more of them, as there are many.
+/// Number of blocks that [`draw_rows`] computes at once.
 const WIDE: usize = 32;
 
 /// Block numbers of [`WIDE`] lanes.
@@ -15,7 +15,7 @@ const ASCENDING: [u64; WIDE] = [
     26, 27, 28, 29, 30, 31,
 ];
 
-/// What each round adds, known before any block: loops then read it from memory.
+/// The round keys, computed once for all blocks.
 #[inline(always)]
 fn schedule(key: [u32; 2]) -> [[u64; 2]; 10] {
     let mut all = [[0; 2]; 10];
@@ -27,12 +27,11 @@ fn schedule(key: [u32; 2]) -> [[u64; 2]; 10] {
     all
 }
 
-/// Ten rounds on `N` counters, a word in the low half of each lane; upper halves are left over from products and mean
-/// nothing.
+/// Ten rounds on `N` counters. Each 64-bit lane has a word in its low half; the high half is garbage.
 ///
-/// Lanes of 64 bits hold a product of two words, of which the next round takes one half by a shift and the other half
-/// as it is: no lane is narrowed or moved between rounds. The rounds of a block wait for one another; several blocks
-/// keep the processor busy.
+/// A lane holds a product of two words. The next round reads its high half by a shift and its low half directly, so no
+/// lane is narrowed or moved between rounds. The rounds of one block depend on each other; several blocks hide this
+/// latency.
 #[inline(always)]
 fn rounds<const N: usize>(mut c: [[u64; N]; 4], key: [u32; 2]) -> [[u64; N]; 4] {
     const WORD: u64 = 0xffff_ffff;
@@ -50,8 +49,7 @@ fn rounds<const N: usize>(mut c: [[u64; N]; 4], key: [u32; 2]) -> [[u64; N]; 4] 
     c
 }
 
-/// `philox4x32` of [`LANES`] counters under one key: word `w` of block `i` is `out[w][i]`, the bits that
-/// one call per block gives.
+/// `philox4x32` of [`LANES`] counters with one key: word `w` of block `i` is `out[w][i]`.
 #[inline(always)]
 pub(crate) fn philox_lanes(c: [[u32; LANES]; 4], key: [u32; 2]) -> [[u32; LANES]; 4] {
     let (mut wide, mut out) = ([[0; LANES]; 4], [[0; LANES]; 4]);
@@ -69,7 +67,8 @@ pub(crate) fn philox_lanes(c: [[u32; LANES]; 4], key: [u32; 2]) -> [[u32; LANES]
     out
 }
 
-/// Which draws of a dropout keep their entry: at least a threshold that may lie one above the largest word.
+/// Tests whether a random word keeps an entry under dropout: words of at least a threshold do. The threshold may be
+/// `u32::MAX + 1`, which drops all entries.
 #[derive(Clone, Copy)]
 pub(crate) struct Keep {
     from: u32,
@@ -77,7 +76,7 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    /// Words of at least `threshold`.
+    /// Keeps words of at least `threshold`.
     pub(crate) fn new(threshold: u64) -> Self {
         Self {
             from: threshold.min(u64::from(u32::MAX)) as u32,
@@ -85,13 +84,14 @@ impl Keep {
         }
     }
     /// Whether `word` keeps its entry.
+    // `&` instead of `&&`, so that loops have no branch.
     #[inline(always)]
     pub(crate) fn keeps(self, word: u32) -> bool {
         (word >= self.from) & !self.none
     }
 }
 
-/// The words of [`WIDE`] counters, block after block.
+/// The words of [`WIDE`] counters, transposed to one entry per block.
 #[inline(always)]
 fn draw(c: [[u64; WIDE]; 4], key: [u32; 2], to: &mut [[u32; 4]; WIDE]) {
     let [w, x, y, z] = rounds(c, key);
@@ -100,7 +100,8 @@ fn draw(c: [[u64; WIDE]; 4], key: [u32; 2], to: &mut [[u32; 4]; WIDE]) {
     }
 }
 
-/// The words of whole rows: block `b` of row `r` (counter `(id(r), b)`) is entry `r · blocks + b`.
+/// Draws the words of whole rows: entry `r · blocks + b` has the words of block `b` of row `r`, whose counter is
+/// `(id(r), b)`.
 #[inline(always)]
 pub(crate) fn draw_rows(
     key: [u32; 2],
@@ -113,7 +114,7 @@ pub(crate) fn draw_rows(
     if words.is_empty() {
         return;
     }
-    // What a row has beyond whole lanes is drawn together with that of other rows.
+    // The remaining blocks of several rows are drawn together, below.
     let whole = blocks / WIDE * WIDE;
     for (r, row) in
         words.chunks_exact_mut(blocks).enumerate().take(if whole > 0 { rows } else { 0 })
@@ -124,7 +125,7 @@ pub(crate) fn draw_rows(
             for i in 0..WIDE {
                 block[i] += first;
             }
-            // No row has the 2^34 columns from which on the last word of the counter would count.
+            // The last word of the counter is 0, because no row has 2^34 columns.
             draw([[id; WIDE], [id >> 32; WIDE], block, [0; WIDE]], key, to);
         }
     }
@@ -156,7 +157,7 @@ mod tests {
     use burn_gnn_structure::philox4x32;
 
     #[test]
-    fn lanes_are_single_blocks() {
+    fn lanes_equal_single_blocks() {
         let c: [[u32; LANES]; 4] = std::array::from_fn(|w| {
             std::array::from_fn(|i| (i as u32 + 1).wrapping_mul(0x9E37_79B9 << w))
         });
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_single_blocks() {
+    fn rows_equal_single_blocks() {
         let key = [7, 8];
         for (rows, blocks) in [(1, 1), (5, 3), (16, 1), (2, 40), (3, 8), (3, 75), (0, 4), (4, 0)] {
             let id = |r: usize| (1u64 << 40) + 3 * r as u64;
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds() {
+    fn keep_compares_with_the_threshold() {
         for (threshold, words) in [
             (0, [true, true, true]),
             (5, [false, true, true]),

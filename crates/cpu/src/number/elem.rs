@@ -1,4 +1,4 @@
-//! Defines element types and the types of their accumulators.
+//! Element types of tensors, and the accumulator types of their sums.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
@@ -9,7 +9,7 @@ use crate::simd::instruction_sets::{AllLevels, Baseline, InstructionSets, UpToAv
 
 use crate::number::half_floats::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 
-/// A type that sums are kept in.
+/// An accumulator type: f32 or f64.
 pub trait Acc:
     bytemuck::Pod
     + Send
@@ -27,20 +27,20 @@ pub trait Acc:
     const ZERO: Self;
     /// 1.
     const ONE: Self;
-    /// A whole number.
+    /// Converts a count.
     fn count(n: u32) -> Self;
-    /// The nearest number.
+    /// Rounds to the nearest number of this type.
     fn of_f64(x: f64) -> Self;
     /// The square root.
     fn root(self) -> Self;
-    /// Those of two lists, by their precision, that are of this type.
+    /// Selects the list whose element type is `Self`.
     fn either<'a>(
         single: impl FnOnce() -> &'a [f32],
         double: impl FnOnce() -> &'a [f64],
     ) -> &'a [Self];
 }
 
-/// An element type that is its own type of sums.
+/// An element type that is its own accumulator type: f32 or f64.
 pub trait Real: Elem<Acc = Self> + Acc + Exp {}
 impl Real for f32 {}
 impl Real for f64 {}
@@ -81,17 +81,17 @@ impl Acc for f64 {
     }
 }
 
-/// An element of a float tensor.
+/// An element type of float tensors: f16, bf16, f32 or f64.
 pub trait Elem: bytemuck::Pod + Send + Sync {
-    /// What its sums are kept in.
+    /// The type of its sums.
     type Acc: Real;
-    /// What the most used loops are compiled for.
+    /// The instruction sets for which hot loops are compiled.
     type HotLoop: InstructionSets;
-    /// As a number to calculate with.
+    /// Widens to the accumulator type.
     fn acc(self) -> Self::Acc;
-    /// Rounded.
+    /// Rounds to the element type.
     fn of(acc: Self::Acc) -> Self;
-    /// Sums as elements; where the two are one type, nothing is copied.
+    /// Rounds a vector. If the types are equal, the vector is returned without a copy.
     fn round(sums: Vec<Self::Acc>) -> Vec<Self> {
         bytemuck::allocation::try_cast_vec(sums)
             .unwrap_or_else(|(_, sums)| sums.par_iter().map(|&x| Self::of(x)).collect())

@@ -1,9 +1,9 @@
-//! Computes the exponential without branches, so that loops vectorise.
+//! The exponential without branches, so that loops vectorise.
 
-/// `e^x` for a softmax: the argument is a logit less the largest logit.
+/// `e^x` for a softmax, where `x` is a logit minus the maximum.
 pub trait Exp {
-    /// `e^self`; relative error below 2e-7 (f32) where the result is a normal number, 0 below the range,
-    /// infinity above, NaN for NaN.
+    /// `e^self`. In f32 the relative error is below 2e-7 if the result is a normal number. The result is 0 below the range
+    /// of f32, infinity above it, and NaN for NaN.
     fn exp_(self) -> Self;
 }
 
@@ -15,17 +15,17 @@ impl Exp for f64 {
 }
 
 impl Exp for f32 {
-    /// `x = n ln 2 + r` with `|r| <= ln 2 / 2`, a polynomial for `e^r`, `n` into the exponent bits
-    /// (Cephes `expf`). No branches: every lane does the same.
+    /// `x = n ln 2 + r` with `|r| <= ln 2 / 2`: a polynomial for `e^r`, and `n` is added to the exponent bits (Cephes
+    /// `expf`). There are no branches, so all lanes run the same instructions.
     #[inline(always)]
     fn exp_(self) -> f32 {
         const LOG2E: f32 = std::f32::consts::LOG2_E;
-        // ln 2 in two parts, the first exact in few bits.
+        // ln 2 in two parts; the first part has few significant bits, so `n * HIGH` is exact.
         const HIGH: f32 = 0.693_359_4;
         const LOW: f32 = -2.121_944_4e-4;
-        // Adding it rounds to an integer, which then stands in the low bits.
+        // Adding this constant rounds to an integer, which is then in the low bits.
         const ROUND: f32 = 12_582_912.0;
-        // Beyond these the result is 0 or infinity all the same. NaN passes through `max` and `min` of this form.
+        // Beyond these bounds the result is 0 or infinity. The comparisons are false for NaN, which propagates.
         let x = if self < -104.0 { -104.0 } else { self };
         let x = if x > 89.0 { 89.0 } else { x };
         let shifted = x * LOG2E + ROUND;
@@ -38,7 +38,7 @@ impl Exp for f32 {
         let p = p * r + 1.666_666_6e-1;
         let p = p * r + 5e-1;
         let e = (p * r) * r + r + 1.0;
-        // 2^n in two factors, as n may lie outside the range of exponents: denormal results come out right.
+        // 2^n as two factors, because `n` may exceed the range of exponents. Denormal results are correct.
         let n = shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i32;
         let half = n >> 1;
         let power = |k: i32| f32::from_bits(((k + 127) as u32) << 23);
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_the_range() {
+    fn limits_of_the_range() {
         assert_eq!(0f32.exp_(), 1.0);
         assert_eq!(f32::NEG_INFINITY.exp_(), 0.0);
         assert_eq!((-110f32).exp_(), 0.0);

@@ -1,11 +1,11 @@
-//! Converts between f32 and the 16-bit types without branches, so that loops vectorise.
+//! Conversions between f32 and 16-bit floats without branches, so that loops vectorise.
 //!
-//! Those of the crate `half` ask for the processor's features at every element (f16) or branch on NaN
-//! (bf16), and a loop over them stays scalar. These give the same numbers, rounding to nearest, ties to
-//! even. NaN stays NaN, with its sign and the top of its payload; towards f32 a signalling NaN stays
-//! signalling. No step makes or reads a denormal f32 unless it is the argument itself.
+//! The conversions of the crate `half` test the processor's features for every element (f16) or branch on NaN (bf16), so
+//! loops over them stay scalar. These functions return the same numbers, rounded to nearest with ties to even. NaN keeps
+//! its sign and the top of its payload; conversions to f32 keep a signalling NaN signalling. Intermediate results are
+//! never denormal unless the argument is.
 
-/// `bits` of a bf16 as f32; exact.
+/// Converts the bits of a bf16 to f32, exactly.
 #[inline(always)]
 pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
@@ -15,22 +15,22 @@ pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
 #[inline(always)]
 pub(crate) fn f32_to_bf16(x: f32) -> u16 {
     let bits = x.to_bits();
-    // Half an ulp less one, and the last bit kept: a tie is carried up only if that bit is odd. Overflow is
-    // carried into the exponent, which is infinity.
+    // Adds half an ulp minus one, plus the last bit that is kept, so a tie rounds up only if that bit is odd. An overflow
+    // carries into the exponent, which gives infinity.
     let rounded = bits.wrapping_add(0x7FFF + ((bits >> 16) & 1));
     let nan = bits | 0x0040_0000;
     let is_nan = bits & 0x7FFF_FFFF > 0x7F80_0000;
     ((if is_nan { nan } else { rounded }) >> 16) as u16
 }
 
-/// `bits` of an f16 as f32; exact.
+/// Converts the bits of an f16 to f32, exactly.
 #[inline(always)]
 pub(crate) fn f16_to_f32(bits: u16) -> f32 {
-    /// Exponent and mantissa of f16 infinity, where f32 has them.
+    /// Exponent and mantissa of f16 infinity, shifted to their position in f32.
     const INFINITY: u32 = 0x7C00 << 13;
     let h = u32::from(bits);
     let magnitude = (h & 0x7FFF) << 13;
-    // The exponents of infinity and NaN are moved twice as far.
+    // The exponents of infinity and NaN are rebased twice.
     let bias = if magnitude >= INFINITY { 224 << 23 } else { 112 << 23 };
     // A denormal number counts units of 2^-24, which is one ulp of 0.5.
     let denormal = (f32::from_bits(0x3F00_0000 | (h & 0x3FF)) - 0.5).to_bits();
@@ -47,11 +47,11 @@ pub(crate) fn f32_to_f16(x: f32) -> u16 {
     // As above: ties to even, overflow into the exponent (65520 and above become infinity).
     let normal =
         magnitude.wrapping_add(0xFFF + ((magnitude >> 13) & 1)).wrapping_sub(112 << 23) >> 13;
-    // Below the normal range: added to 0.5, the last bit is worth 2^-24, and the addition rounds.
+    // Below the normal range: the last bit of 0.5 is worth 2^-24, so adding 0.5 rounds.
     let denormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3F00_0000);
     let nan = 0x7E00 | ((magnitude >> 13) & 0x3FF);
     let finite = if magnitude < 113 << 23 { denormal } else { normal };
-    // 2^16 and above, infinity included.
+    // 2^16 and above, including infinity.
     let number = if magnitude >= 143 << 23 { 0x7C00 } else { finite };
     let out = if magnitude > 0x7F80_0000 { nan } else { number };
     (((bits >> 16) & 0x8000) | out) as u16
@@ -74,7 +74,7 @@ mod tests {
             let (b, h) = (bf16_to_f32(bits), f16_to_f32(bits));
             assert!(same(b, bf16::from_bits(bits).to_f32()), "bf16 {bits:#06x} -> {b}");
             assert!(same(h, f16::from_bits(bits).to_f32()), "f16 {bits:#06x} -> {h}");
-            // There and back: the same bits, and NaN comes back quiet.
+            // A round trip returns the same bits, and quiet NaNs.
             let quiet = |nan: bool, bit: u16| if nan { bits | bit } else { bits };
             assert_eq!(f32_to_bf16(b), quiet(b.is_nan(), 0x40));
             assert_eq!(f32_to_f16(h), quiet(h.is_nan(), 0x200));
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(h, f16::from_f32(x).to_bits(), "f16 of {x:e} ({:#010x})", x.to_bits());
     }
 
-    /// Every 16-bit value, the points half way between neighbours, and what lies next to both.
+    /// Every 16-bit value, the midpoints between adjacent values, and the f32 numbers next to both.
     #[test]
     fn ties_and_their_neighbours() {
         for bits in 0..=u16::MAX {
@@ -105,8 +105,7 @@ mod tests {
         }
     }
 
-    /// A walk over all of f32 in odd steps of the golden ratio: 8 million values with every exponent, denormal
-    /// numbers, infinities and NaN among them.
+    /// 8 million values of f32 in steps of the golden ratio, with all exponents, denormal numbers, infinities and NaN.
     #[test]
     fn values_all_over_f32() {
         let mut bits = 0u32;

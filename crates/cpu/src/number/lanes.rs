@@ -1,24 +1,23 @@
-//! Holds a few neighbouring features as one SIMD value.
+//! A fixed number of adjacent columns as one SIMD value.
 
 use crate::number::{Acc, Elem};
 
-/// `N` neighbouring columns, added and multiplied lane by lane.
+/// `N` adjacent columns, with element-wise operations.
 ///
-/// A plain array passed by value: the compiler keeps it in vector registers of whatever width it may use.
-/// Written as a loop over a slice, the same sums would be stored and loaded again for every edge; so would
-/// they with `std::array::from_fn`, whose loop is unrolled too late.
+/// It is an array that is passed by value, so that the compiler keeps it in vector registers of any width. With loops over
+/// slices, or `std::array::from_fn`, whose loop is unrolled too late, sums would be loaded and stored for every edge.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Lanes<A, const N: usize>(pub(crate) [A; N]);
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
 impl<A: Acc, const N: usize> Lanes<A, N> {
-    /// All lanes alike.
+    /// All lanes set to `x`.
     #[inline(always)]
     pub(crate) fn splat(x: A) -> Self {
         Self([x; N])
     }
-    /// Entries `at..at + N`.
+    /// Loads entries `at..at + N`.
     #[inline(always)]
     pub(crate) fn load<T: Elem<Acc = A>>(from: &[T], at: usize) -> Self {
         let block = &from[at..at + N];
@@ -28,7 +27,7 @@ impl<A: Acc, const N: usize> Lanes<A, N> {
         }
         lanes
     }
-    /// `f` of every pair of lanes.
+    /// Applies `f` to every pair of lanes.
     #[inline(always)]
     pub(crate) fn zip(self, other: Self, f: impl Fn(A, A) -> A) -> Self {
         let mut lanes = self;
@@ -37,25 +36,25 @@ impl<A: Acc, const N: usize> Lanes<A, N> {
         }
         lanes
     }
-    /// Lane by lane.
+    /// Element-wise sum.
     #[inline(always)]
     pub(crate) fn add(self, other: Self) -> Self {
         self.zip(other, |a, b| a + b)
     }
-    /// Lane by lane.
+    /// Element-wise product.
     #[inline(always)]
     pub(crate) fn mul(self, other: Self) -> Self {
         self.zip(other, |a, b| a * b)
     }
-    /// Every lane times one number.
+    /// Multiplies every lane by a number.
     #[inline(always)]
     pub(crate) fn scale(self, by: A) -> Self {
         self.mul(Self::splat(by))
     }
-    /// The sum of all lanes, in one order on every processor: halves added to halves.
+    /// The sum of all lanes as a binary tree, in the same order on every processor.
     ///
-    /// The lanes go through memory on purpose. The compiler would see the pairs of this sum first and make
-    /// pairs of everything that leads to it: products of 128 columns in 64 registers of two (3 times slower).
+    /// `black_box` stores the lanes to memory on purpose. Otherwise the compiler vectorises by the pairs of this sum, and
+    /// computes products of 128 columns in 64 registers of two lanes, which is 3 times slower.
     #[inline(always)]
     pub(crate) fn sum(self) -> A {
         let mut lanes = std::hint::black_box(self).0;

@@ -1,4 +1,4 @@
-//! Reads a compressed layout as slices inside loops over edges.
+//! A compressed layout as plain slices, for loops over edges.
 
 use std::ops::Range;
 
@@ -6,16 +6,17 @@ use burn_gnn_structure::Compressed;
 
 use super::output_rows::OutputRows;
 
-/// One compressed layout, as plain slices. Made from a [`Compressed`] only, whose edge ids are distinct.
+/// The arrays of a [`Compressed`] layout as slices.
 ///
-/// Where its arrays lie, in memory or in a mapped file, is asked once. A [`Compressed`] asks at every access, by a call
-/// into another crate: inside a loop over edges that puts all sums out of their registers.
+/// A [`Compressed`] resolves at every access whether its arrays are in owned or mapped memory, by a call into another
+/// crate. Inside of a loop over edges such a call would spill the sums from their registers. An `Adjacency` resolves it
+/// once.
 #[derive(Clone, Copy)]
 pub(crate) struct Adjacency<'a> {
     pub(crate) indptr: &'a [u32],
     /// The node at the other endpoint of the edge at each position.
     pub(crate) indices: &'a [u32],
-    /// The edge id at each position; `None` where they are the same number.
+    /// The edge id at each position; `None` if every edge id equals its position.
     pub(crate) edge_ids: Option<&'a [u32]>,
     output_rows: OutputRows<'a>,
 }

@@ -1,10 +1,10 @@
-//! Allocates outputs uninitialised, on huge pages where they are large, and writes them once.
+//! Allocates outputs without initialising them, on huge pages if they are large.
 //!
-//! A fresh page of 4 KiB costs a fault, and faults of a large output cost more than many a kernel. Linux
-//! gives pages of 2 MiB where it is asked to. Writing zeros first would touch the memory twice, so
-//! outputs are written through a [`Sink`], which knows that every entry was written.
+//! The first access to each page is a page fault. With pages of 4 KiB, the faults of a large output take more time than
+//! many kernels, so large outputs use pages of 2 MiB. Zeroing an output first would write it twice, so outputs are written
+//! through a [`Sink`], which verifies that every entry is written.
 
-#![allow(unsafe_code, reason = "memory that is written once, advice to the system on Linux")]
+#![allow(unsafe_code, reason = "sets the length of vectors whose entries a `Sink` has written")]
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use crate::number::Elem;
 
-/// The part of an output that belongs to one run of rows, written from its start to its end.
+/// The uninitialised part of an output that belongs to one run of rows; it is written from its start to its end.
 pub(crate) struct Sink<'a, T> {
     rest: &'a mut [MaybeUninit<T>],
 }
@@ -35,7 +35,7 @@ impl<T: Copy> Sink<'_, T> {
     /// Writes the next entries.
     ///
     /// # Panics
-    /// If less than `values.len()` entries are left.
+    /// If fewer than `values.len()` entries are left.
     #[inline(always)]
     pub(crate) fn put(&mut self, values: &[T]) {
         self.put_from(values.len(), |j| values[j]);
@@ -44,20 +44,20 @@ impl<T: Copy> Sink<'_, T> {
     /// Writes the next `n` entries, `f(0)` to `f(n - 1)`.
     ///
     /// # Panics
-    /// If less than `n` entries are left.
+    /// If fewer than `n` entries are left.
     #[inline(always)]
     pub(crate) fn put_from(&mut self, n: usize, f: impl Fn(usize) -> T) {
         for (entry, j) in self.rest[..n].iter_mut().zip(0..n) {
             entry.write(f(j));
         }
-        // Only now do they count as written: `f` may panic.
+        // After the loop, because `f` may panic: entries of a call that panics do not count as written.
         self.rest = &mut std::mem::take(&mut self.rest)[n..];
     }
 
-    /// Writes the next `n` entries as `value`.
+    /// Writes `value` to the next `n` entries.
     ///
     /// # Panics
-    /// If less than `n` entries are left.
+    /// If fewer than `n` entries are left.
     #[inline(always)]
     pub(crate) fn fill(&mut self, n: usize, value: T) {
         self.put_from(n, |_| value);
@@ -121,17 +121,17 @@ fn parts<'a, T>(
     sinks
 }
 
-/// `n` zeros on huge pages where that pays.
+/// `n` zeros, on huge pages if the output is large.
 pub(crate) fn zeros<T: bytemuck::Pod + Send>(n: usize) -> Vec<T> {
     if n * size_of::<T>() < HUGE {
         return vec![T::zeroed(); n];
     }
-    // One write of every entry, by all threads: the memory is needed there next.
+    // All threads write zeros, so the page faults run in parallel.
     let mut out = huge_room::<T>(n);
     out.spare_capacity_mut()[..n]
         .par_chunks_mut(1 << 18)
         .for_each(|part| part.fill(MaybeUninit::zeroed()));
-    // SAFETY: all `n` entries were written just now, and zero bytes are a value of a plain-data type.
+    // SAFETY: all `n` entries were zeroed above, and zero bytes are a valid value of a `Pod` type.
     unsafe { out.set_len(n) };
     out
 }
@@ -149,9 +149,9 @@ mod tests {
         assert_eq!(zeros::<f32>(n), vec![0.0; n]);
     }
 
-    /// Entries of a call that panics do not count as written, so that no output with a hole is handed out.
+    /// Entries of a call that panics do not count as written, so no output with uninitialised entries is returned.
     #[test]
-    fn a_panic_leaves_entries_unwritten() {
+    fn entries_of_a_panicking_call_are_unwritten() {
         let fails = |sink: &mut Sink<'_, u32>| {
             let third = |j: usize| if j == 2 { panic!("the third entry") } else { j as u32 };
             catch_unwind(AssertUnwindSafe(|| sink.put_from(4, third))).is_err()

@@ -1,18 +1,18 @@
-//! Splits work into runs for parallel threads.
+//! Splits work into runs of rows, and runs tasks in parallel.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// Entries below which a second thread costs more than it brings.
+/// Number of entries per thread from which a further thread pays off.
 const MIN_WORK: usize = 1 << 18;
 
 fn pieces(work: usize) -> usize {
-    // Several pieces per thread even out rows of unlike cost.
+    // Several pieces per thread balance rows of different cost.
     (work / MIN_WORK).clamp(1, 8 * rayon::current_num_threads())
 }
 
-/// Runs of whole rows with about equal numbers of edges (an empty row counts as one edge).
+/// Splits rows into runs with about equal numbers of edges. Every row counts as one more edge.
 pub(crate) fn by_edges(indptr: &[u32], width: usize) -> Vec<Range<usize>> {
     let rows = indptr.len() - 1;
     let cost = |r: usize| indptr[r] as usize + r;
@@ -35,19 +35,19 @@ pub(crate) fn by_edges(indptr: &[u32], width: usize) -> Vec<Range<usize>> {
     out
 }
 
-/// Runs of rows of equal cost.
+/// Splits rows of equal cost into runs.
 pub(crate) fn evenly(rows: usize, width: usize) -> Vec<Range<usize>> {
     let size = rows.div_ceil(pieces(rows.saturating_mul(width))).max(1);
     (0..rows).step_by(size).map(|at| at..(at + size).min(rows)).collect()
 }
 
-/// Fills the rows of a run: `(run, its rows of the output, its rows of the argmax)`.
+/// Fills the rows of a run: `(run, rows of the output, rows of the argmax)`.
 pub(crate) type Work<'a, T> = dyn Fn(Range<usize>, &mut [T], &mut [i32]) + Sync + 'a;
 
-/// Gives every run its own rows of `out` and of `arg` (which may be empty) and works on all of them.
+/// Splits `out` and `arg` (which may be empty) by runs, and calls `work` for every run, in parallel.
 ///
-/// `work` is called through a pointer, once per run: otherwise every operator and layout would bring a
-/// copy of the thread pool's machinery with it.
+/// `work` is a trait object that is called once per run: a generic function would compile the thread pool's code for every
+/// operator and layout.
 pub(crate) fn run_all<T: Send>(
     runs: Vec<Range<usize>>,
     width: usize,
@@ -72,7 +72,7 @@ pub(crate) fn for_each_task<X: Send>(tasks: Vec<X>, work: &(impl Fn(X) + Sync)) 
     }
 }
 
-/// The rows of each run as its own slice.
+/// Splits rows into one slice per run.
 pub(crate) fn split_mut<'a, T>(
     mut data: &'a mut [T],
     runs: &[Range<usize>],
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heavy_row_stands_alone() {
+    fn a_long_row_ends_its_run() {
         let mut indptr = vec![0u32];
         indptr.extend((0..1000).map(|r| if r < 500 { r } else { r + 100_000 }));
         let runs = by_edges(&indptr, 64);

@@ -1,42 +1,40 @@
-//! Dispatches loops to the widest instruction set of the processor.
+//! Dispatches loops to the widest instruction set of the processor, at run time.
 //!
-//! A default build of x86-64 may use nothing newer than SSE2, and the loops of this crate run two to
-//! four times slower so. [`vectorised`] compiles a loop three times and chooses when it runs. There are
-//! no intrinsics: loops are written so that the compiler vectorises them, and additions keep one order,
-//! so results are the same bits on every level (no fused multiply-add, fixed lanes in reductions).
-//! On AArch64 the baseline has NEON already.
-#![allow(unsafe_code, reason = "calls for instruction sets that were found, on x86-64 alone")]
+//! A default build for x86-64 uses SSE2 only, which makes the loops of this crate two to four times slower.
+//! [`vectorised`] compiles a loop for three instruction sets and selects one at run time. There are no intrinsics: loops
+//! are written so that the compiler vectorises them. Additions have a fixed order (no fused multiply-add, fixed lanes in
+//! reductions), so results have the same bits on every instruction set. On AArch64 the baseline includes NEON.
+#![allow(unsafe_code, reason = "calls functions for detected instruction sets, on x86-64 only")]
 
 /// A loop that is compiled for several instruction sets.
 ///
-/// `run` and everything it calls that matters must be `#[inline(always)]`; what is not inlined stays baseline code.
-/// A closure is inlined if it is called in one place; one that is given to another function is called once per
-/// instruction set, so nothing that costs belongs into it: a dot in the closure of `EdgeRows::put` ran at half
-/// speed.
+/// `run` and all hot functions that it calls must be `#[inline(always)]`: code that is not inlined is compiled for the
+/// baseline. A closure is inlined if it is called in one place. A closure that is passed to another function is compiled
+/// for the baseline, so it must not do expensive work: a dot product in the closure of `EdgeRows::put` ran at half speed.
 pub(crate) trait Vectorised {
-    /// What the loop returns.
+    /// The result of the loop.
     type Out;
     /// The loop.
     fn run(self) -> Self::Out;
 }
 
-/// A loop that keeps columns in registers: how many depends on the instruction set.
+/// A loop that keeps a block of columns in registers; the size of the block depends on the instruction set.
 pub trait Blocked {
-    /// The loop; up to `16 * WIDE` 32-bit columns fit into registers.
+    /// The loop. Registers hold up to `16 * WIDE` 32-bit columns.
     fn run<const WIDE: usize>(self);
 }
 
-/// Which instruction sets a loop is compiled for.
+/// The instruction sets that a loop is compiled for.
 pub trait InstructionSets {
-    /// Runs `work` with the widest vectors there are among those.
+    /// Runs `work` with the widest of these instruction sets that the processor supports.
     fn run<W: Blocked>(work: W);
 }
 
-/// Every level: for the loops that programs spend their time in.
+/// All instruction sets, for hot loops.
 pub struct AllLevels;
-/// Baseline and AVX2: for 16-bit types, whose loops spend their time in conversions.
+/// Baseline and AVX2, for 16-bit types, whose loops are dominated by conversions.
 pub struct UpToAvx2;
-/// Baseline code only: for the rest, as each level costs compile time.
+/// Baseline only, for all other loops, because each instruction set costs compile time.
 pub struct Baseline;
 
 impl InstructionSets for AllLevels {
@@ -59,7 +57,7 @@ impl InstructionSets for UpToAvx2 {
     fn run<W: Blocked>(work: W) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if level() != Level::Baseline {
-            // SAFETY: `level` has found every feature that `avx2_blocked` enables, as both other levels have.
+            // SAFETY: `level` has detected every feature that `avx2_blocked` enables: both other levels include them.
             return unsafe { avx2_blocked(work) };
         }
         work.run::<1>()
@@ -85,7 +83,7 @@ fn avx2_blocked<W: Blocked>(work: W) {
     work.run::<4>()
 }
 
-/// Runs `work` with the widest vectors there are.
+/// Runs `work` with the widest instruction set that the processor supports.
 #[inline]
 pub(crate) fn vectorised<W: Vectorised>(work: W) -> W::Out {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -130,7 +128,7 @@ fn level() -> Level {
             (false, true) => Level::Avx2,
             (false, false) => Level::Baseline,
         };
-        // For measuring and testing lower levels on a newer machine.
+        // To measure and test lower levels on a newer processor.
         match std::env::var("BURN_GNN_SIMD").as_deref() {
             Ok("baseline") => Level::Baseline,
             Ok("avx2") if found != Level::Baseline => Level::Avx2,
@@ -164,7 +162,8 @@ fn avx2<W: Vectorised>(work: W) -> W::Out {
     work.run()
 }
 
-/// Runs a loop with wide vectors where its element type has them; other types would only cost code.
+/// Runs a loop of 32-bit elements with the widest instruction set, and of other types with the baseline, which saves code
+/// size.
 #[inline(always)]
 pub(crate) fn widest<T, W: Vectorised>(work: W) -> W::Out {
     if size_of::<T>() == 4 { vectorised(work) } else { work.run() }

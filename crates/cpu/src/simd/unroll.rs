@@ -1,9 +1,9 @@
-//! Unrolls loops.
+//! Unrolls loops at compile time.
 
-/// `$do` for `$k` from 0 to below `$n`, which is at most 8, written out.
+/// Repeats `$do` for `$k` in `0..$n`, where `$n` is at most 8.
 ///
-/// Indices must be constants before the compiler decides what lives in registers; it unrolls a loop with
-/// a long body too late for that, and sums would go through memory.
+/// Array indices must be constants before the compiler allocates registers. It unrolls a loop with a long body only after
+/// that, so the arrays would be kept in memory.
 macro_rules! each {
     ($k:ident < $n:expr, $do:block) => {
         each!(@ $k, $n, $do, 0, 1, 2, 3, 4, 5, 6, 7)

@@ -1,7 +1,7 @@
 //! Computes softmax over segments.
 //!
-//! Two passes over the rows of a segment, the second of which finds them in cache. f16 and bf16 are read as they are; a
-//! segment is computed in f32 and rounded when it is written.
+//! It makes two passes over the rows of a segment; in the second pass they are in cache. Segments of f16 and bf16 are
+//! computed in f32 and rounded once.
 
 use burn_gnn_plan::Segments;
 
@@ -12,7 +12,7 @@ use crate::parallel::collect::collect_rows;
 use crate::parallel::runs::by_edges;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 
-/// The largest entry of every column of some rows, of which there is one; NaN only where the first row has it.
+/// The maximum of every column; `rows` is not empty. A NaN counts only if it is in the first row.
 #[inline(always)]
 pub(crate) fn column_max<T: Elem>(rows: &[T], largest: &mut [T::Acc]) {
     largest.iter_mut().zip(rows).for_each(|(m, x)| *m = x.acc());
@@ -24,7 +24,8 @@ pub(crate) fn column_max<T: Elem>(rows: &[T], largest: &mut [T::Acc]) {
     }
 }
 
-/// Exponentials of rows less the largest entry of every column, and their sums; `largest` is 0 for masks only.
+/// Computes `exp(rows - largest)` and its column sums, where `largest` is the maximum of every column, or 0 if that is
+/// -inf.
 #[inline(always)]
 pub(crate) fn exponentials<T: Elem>(
     rows: &[T],
@@ -45,7 +46,7 @@ pub(crate) fn exponentials<T: Elem>(
     }
 }
 
-/// One segment: `rows` in, `out` of the same length; `stats` are two numbers per column.
+/// Computes the softmax of a segment. `out` has the length of `rows`, and `stats` two numbers per column.
 struct Softmax<'a, T: Elem> {
     rows: &'a [T],
     out: &'a mut [T::Acc],
@@ -69,7 +70,7 @@ impl<T: Elem> Vectorised for Softmax<'_, T> {
     }
 }
 
-/// `out = y · (grad - Σ grad · y)` of one segment.
+/// Computes `out = y · (grad - Σ grad · y)` of a segment.
 struct Gradient<'a, T: Elem> {
     grad: &'a [T],
     y: &'a [T],
@@ -99,10 +100,11 @@ impl<T: Elem> Vectorised for Gradient<'_, T> {
     }
 }
 
-/// Works on one segment by its number, the entries of its rows, their part of the result, and two numbers per column.
+/// Computes one segment from its number and the range of its entries, into its part of the result. The last argument is a
+/// buffer of two numbers per column.
 pub(crate) type Work<'a, A> = dyn Fn(usize, std::ops::Range<usize>, &mut [A], &mut [A]) + Sync + 'a;
 
-/// Calls `work` for every segment.
+/// Calls `work` for every segment, and rounds the results.
 pub(crate) fn by_segment<T: Elem>(
     segments: &Segments,
     width: usize,
@@ -134,14 +136,14 @@ pub(crate) fn by_segment<T: Elem>(
     })
 }
 
-/// Probabilities from logits.
+/// The softmax of logits.
 pub(super) fn forward<T: Elem>(segments: &Segments, width: usize, x: &[T]) -> Vec<T> {
     by_segment::<T>(segments, width, 16, &|_, at, out, stats| {
         vectorised(Softmax { rows: &x[at], out, stats, width })
     })
 }
 
-/// `y · (g - Σ y · g)`.
+/// The gradient of the logits, `y · (g - Σ y · g)`.
 pub(super) fn gradient<T: Elem>(segments: &Segments, width: usize, y: &[T], grad: &[T]) -> Vec<T> {
     by_segment::<T>(segments, width, 4, &|_, at, out, stats| {
         vectorised(Gradient { grad: &grad[at.clone()], y: &y[at], out, sum: &mut stats[..width] });

@@ -1,14 +1,13 @@
-//! Computes typed products and their gradients on slices.
+//! Computes typed products, where the type of a row selects its matrix, and their gradients.
 //!
 //! ```text
 //! parallel for pieces (matrix k, at most PIECE of its rows):
 //!   out[rows] = a[rows] · b[k]
 //!   d b[k]    = Σ over pieces of a[rows]ᵀ · grad[rows], pieces added in their order
 //! ```
-//! Pieces are cut by position in a segment, whatever the number of threads, so a long segment does not
-//! hold up one of them and results are the same bits for any number. Narrow products run in registers
-//! (`dense::small_products`), wide ones through the `gemm` crate, one thread a piece. Rows of f16 and bf16 are
-//! widened tile by tile, and results rounded tile by tile.
+//! A segment is split into pieces at fixed positions, so a long segment occupies several threads, and bits do not depend
+//! on their number. Narrow products run in registers (`dense::small_products`), wide products in the `gemm` crate, with
+//! one thread per piece. Rows of f16 and bf16 are widened, and results rounded, a tile at a time.
 
 use std::ops::Range;
 
@@ -28,16 +27,16 @@ use crate::parallel::scatter::scatter;
 use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::TypedPlan;
 
-/// Rows of a piece.
+/// Number of rows of a piece.
 const PIECE: usize = 1024;
-/// Rows multiplied at a time.
+/// Number of rows that are multiplied at a time.
 const TILE: usize = 128;
 
-/// Rows of one matrix.
+/// Consecutive rows of one matrix.
 #[derive(Clone, Debug)]
 struct Piece {
     matrix: usize,
-    /// Positions in the order of matrices.
+    /// Positions in the order sorted by matrix.
     at: Range<usize>,
 }
 
@@ -55,7 +54,7 @@ fn pieces(plan: &TypedPlan, size: usize) -> Vec<Piece> {
     out
 }
 
-/// Consecutive pieces worth a trip to another thread, each run with positions of its own.
+/// Groups consecutive pieces into runs, each with enough work for a thread.
 fn runs(pieces: &[Piece], work_per_row: usize) -> Vec<Range<usize>> {
     let rows = pieces.last().map_or(0, |p| p.at.end);
     let per_run = rows.div_ceil(
@@ -71,7 +70,7 @@ fn runs(pieces: &[Piece], work_per_row: usize) -> Vec<Range<usize>> {
     out
 }
 
-/// A call: rows of `k` entries times matrices of `[k, n]`.
+/// The inputs of a product: rows of `k` entries times matrices `[k, n]`.
 struct Job<'a, T: Elem> {
     plan: &'a TypedPlan,
     a: &'a [T],
@@ -80,7 +79,7 @@ struct Job<'a, T: Elem> {
     n: usize,
 }
 
-/// `out[row] = a[row] · b[k]`; with `transposed` the matrices are those of the plan, transposed.
+/// `out[row] = a[row] · b[k]`, where `k` is the matrix of the row. If `transposed` is set, the matrices are transposed.
 pub fn multiply<T: Elem>(plan: &TypedPlan, a: &[T], b: &[T], transposed: bool) -> Vec<T> {
     let (i, o) = (plan.d_input(), plan.d_output());
     let (k, n) = if transposed { (o, i) } else { (i, o) };
@@ -114,7 +113,7 @@ pub fn multiply<T: Elem>(plan: &TypedPlan, a: &[T], b: &[T], transposed: bool) -
     }
 }
 
-/// The rows at some positions, in the type of their sums; copied only if they are no neighbours or smaller.
+/// The rows at some positions, in the accumulator type. They are copied if they are not consecutive or need widening.
 fn rows_at<'a, A: Real, T: Elem<Acc = A>>(
     a: &'a [T],
     order: Option<&[u32]>,
@@ -133,12 +132,12 @@ fn rows_at<'a, A: Real, T: Elem<Acc = A>>(
 }
 
 impl<A: Real, T: Elem<Acc = A>> Job<'_, T> {
-    /// Entries between rows of a tile.
+    /// Entries between the starts of the rows of a tile.
     fn stride(&self) -> usize {
         row_stride(self.k, self.n)
     }
 
-    /// Rows of the result at the positions of these pieces, one after the other.
+    /// Passes the result rows of these pieces to `put`, in the order of positions.
     #[inline(always)]
     fn rows(&self, pieces: &[Piece], mut put: impl FnMut(&[T])) {
         let (mut gathered, mut tile, mut out) = (Vec::new(), Vec::new(), Vec::new());
@@ -221,7 +220,7 @@ pub fn gradient_of_matrices<T: Elem>(plan: &TypedPlan, grad: &[T], a: &[T]) -> V
         return zeros(total);
     }
     let (narrow, stride) = (is_narrow(i, o), row_stride(i, o));
-    // Long enough that partial sums are small beside the rows they come from.
+    // Pieces are long enough that partial sums are small compared with their rows.
     let pieces = pieces(plan, PIECE.max(4 * (size / (i + o)).next_power_of_two()));
     let runs = runs(&pieces, i * stride / LANES + i + o);
     let part = |piece: &Piece| {
@@ -231,7 +230,7 @@ pub fn gradient_of_matrices<T: Elem>(plan: &TypedPlan, grad: &[T], a: &[T]) -> V
             let at = at..(at + TILE).min(piece.at.end);
             let l = rows_at(a, plan.order(), at.clone(), i, &mut left);
             if narrow {
-                // Panels of the last columns of the last row are read past its end.
+                // `LANES` more entries, because the last panel reads past the end of the last row.
                 right.clear();
                 match plan.order() {
                     None => append(std::iter::once(&grad[at.start * o..at.end * o]), &mut right),

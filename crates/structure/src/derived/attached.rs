@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recent_goes_first() {
+    fn the_least_recently_used_value_is_evicted() {
         let kept = Attached::default();
         let first = kept.get_or_insert(0usize, || 0usize);
         let gone = Arc::downgrade(&first);
@@ -165,8 +165,7 @@ mod tests {
         assert_eq!(*kept.get_or_insert(0usize, || 99usize), 99);
     }
 
-    /// Bytes grow with values, also with what values fill in later; clearing frees values that nobody uses, and they
-    /// are made again.
+    /// Bytes include data that values compute later. Clearing frees values that are not in use; they are computed again.
     #[test]
     fn bytes_are_counted_and_cleared() {
         let kept = Attached::default();
@@ -188,12 +187,12 @@ mod tests {
             (kept.bytes(), gone.upgrade().is_none(), used.len()),
             (Bytes::default(), true, 1000)
         );
-        assert_eq!(kept.get_or_insert("list", || vec![1u32; 1000]), used, "made again");
+        assert_eq!(kept.get_or_insert("list", || vec![1u32; 1000]), used, "computed again");
         assert_eq!(kept.uses(), CacheUses { hits: 0, misses: 4 });
     }
 
     #[test]
-    fn values_go_with_their_owner() {
+    fn values_are_freed_with_their_owner() {
         let kept = Attached::default();
         let value = Arc::downgrade(&kept.get_or_insert((), || 5));
         assert!(value.upgrade().is_some());

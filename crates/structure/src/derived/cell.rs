@@ -188,7 +188,7 @@ impl<T: CountBytes> CountBytes for Derived<T> {
 }
 
 impl<T: Clone> Clone for Derived<T> {
-    /// With a copy of the value, if it has been computed.
+    /// A cell with a copy of the value, if it is computed.
     fn clone(&self) -> Self {
         self.get().cloned().map_or_else(Self::new, Self::from)
     }
@@ -224,12 +224,12 @@ mod tests {
         assert_eq!((cell.clone().get(), Derived::from(3).get()), (Some(&7), Some(&3)));
     }
 
-    /// Longer than any test.
+    /// Longer than any test runs.
     const FOR_EVER: Duration = Duration::from_secs(3600);
 
-    /// Threads outside of the pools wait for the one that computes: seven that ask meanwhile do not compute.
+    /// Threads outside of the pools wait for the computing thread: of eight threads one computes.
     #[test]
-    fn one_computation_for_threads_that_may_wait() {
+    fn threads_outside_of_pools_share_one_computation() {
         let (cell, count) = (Derived::new(), AtomicUsize::new(0));
         let (begun, started, released) = (Barrier::new(2), Barrier::new(8), Barrier::new(2));
         let compute = |wait: &dyn Fn()| {
@@ -256,7 +256,7 @@ mod tests {
             begun.wait();
             threads.extend((0..7).map(|_| s.spawn(other)));
             started.wait();
-            // Time for those that would not wait.
+            // Gives threads that do not wait the time to compute.
             std::thread::sleep(Duration::from_millis(100));
             let computing = count.load(Ordering::SeqCst);
             released.wait();
@@ -267,10 +267,10 @@ mod tests {
         assert_eq!(count.into_inner(), 1);
     }
 
-    /// A computation that ends late, after another one took its turn, does not end the turn of that one: who waits for
-    /// it goes on waiting.
+    /// A computation that fails after another thread has started a turn does not end that turn: threads that wait for the
+    /// second computation keep waiting.
     #[test]
-    fn a_late_failure_ends_no_other_turn() {
+    fn a_late_failure_does_not_end_another_turn() {
         let cell = Derived::new();
         let [a_begun, a_released, b_begun, b_released] = [(); 4].map(|()| Barrier::new(2));
         let (c_computes, c_asks) = (AtomicUsize::new(0), Barrier::new(2));
@@ -285,7 +285,7 @@ mod tests {
                 .copied()
             });
             a_begun.wait();
-            // The second one, after a wait that was in vain.
+            // The second turn, which starts after a wait has timed out.
             let b = s.spawn(|| {
                 cell.fill(Duration::from_millis(10), || {
                     b_begun.wait();
@@ -304,7 +304,7 @@ mod tests {
                 .copied()
             });
             c_asks.wait();
-            // Time to begin to wait, and after the failure of the first one to compute where nothing holds it back.
+            // Gives `c` the time to start waiting and, after the failure of `a`, to compute if it does not wait for `b`.
             std::thread::sleep(Duration::from_millis(50));
             a_released.wait();
             let a = a.join().unwrap();
@@ -316,8 +316,8 @@ mod tests {
         });
     }
 
-    /// What hung with `OnceLock`: a worker waits in `join` and takes a task that asks for the cell
-    /// that it fills.
+    /// A worker waits in `join` and runs a task that reads the cell that the worker fills. With `OnceLock` this
+    /// deadlocked.
     #[test]
     fn workers_that_steal_do_not_wait_for_themselves() {
         for threads in [1, 2, 4] {
@@ -335,9 +335,9 @@ mod tests {
         }
     }
 
-    /// The computing thread waits for the one that waits for it: after a while that one computes.
+    /// Two threads wait for each other, one of them through another lock: the wait for the cell times out.
     #[test]
-    fn a_cycle_through_another_lock_ends() {
+    fn a_cycle_through_another_lock_times_out() {
         let (cell, begun, released) = (Derived::new(), Barrier::new(2), Barrier::new(2));
         std::thread::scope(|s| {
             s.spawn(|| {
@@ -359,9 +359,9 @@ mod tests {
         });
     }
 
-    /// A thread that waits is woken where the computation that it waits for panics or errs, and computes.
+    /// If a computation panics or returns an error, a waiting thread is woken and computes.
     #[test]
-    fn a_failed_computation_ends_its_turn() {
+    fn a_failed_computation_wakes_waiting_threads() {
         for panics in [false, true] {
             let (cell, begun, done) =
                 (Arc::new(Derived::new()), Arc::new(Barrier::new(2)), std::sync::mpsc::channel());
@@ -370,7 +370,7 @@ mod tests {
                 move || {
                     let fail = || {
                         begun.wait();
-                        // The other thread is most likely waiting then; where it is not, it finds the turn free.
+                        // By now the other thread most likely waits. If it does not yet, no turn is taken.
                         std::thread::sleep(Duration::from_millis(20));
                         if panics {
                             panic!("the first one fails")
@@ -389,7 +389,7 @@ mod tests {
             assert_eq!(
                 done.1.recv_timeout(Duration::from_secs(60)),
                 Ok(Ok(2)),
-                "nobody woke the thread that waits"
+                "the waiting thread was not woken"
             );
             assert!(failing.join().unwrap());
         }

@@ -1,4 +1,4 @@
-//! Maps node ids of files to node numbers and back.
+//! Maps the node ids of files to node numbers, and back.
 
 use std::hash::BuildHasher;
 
@@ -8,21 +8,21 @@ use rayon::prelude::*;
 use crate::arrays::Texts;
 use crate::derived::Derived;
 
-/// A column of ids: 64-bit numbers or texts.
+/// A column of ids: 64-bit integers or strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ids {
-    /// Whole numbers of any size and order.
+    /// Integers of any value and in any order.
     Int(Vec<i64>),
-    /// Texts.
+    /// Strings.
     Text(Texts),
 }
 
-/// One id in a file.
+/// An id in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileId<'a> {
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A text.
+    /// A string.
     Text(&'a str),
 }
 
@@ -53,14 +53,14 @@ impl Ids {
             Self::Text(ids) => ids.len(),
         }
     }
-    /// Whether there are none.
+    /// Whether there are no ids.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
     /// Id `i`.
     ///
     /// # Panics
-    /// `i` is not below [`len`](Self::len).
+    /// If `i` is not below [`len`](Self::len).
     #[track_caller]
     pub fn get(&self, i: usize) -> FileId<'_> {
         match self {
@@ -68,7 +68,7 @@ impl Ids {
             Self::Text(ids) => FileId::Text(ids.get(i)),
         }
     }
-    /// The ids at `rows`, in that order.
+    /// Gathers the ids at `rows`, in this order.
     #[must_use]
     pub fn select(&self, rows: &[u32]) -> Self {
         match self {
@@ -76,7 +76,7 @@ impl Ids {
             Self::Text(ids) => Self::Text(ids.select(rows.iter().map(|&r| r as usize))),
         }
     }
-    /// `number` or `text`, as errors say it.
+    /// The type of the ids as errors name it: `int64` or `string`.
     #[doc(hidden)]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -84,24 +84,24 @@ impl Ids {
             Self::Text(_) => "string",
         }
     }
-    /// One more id, of the same kind.
+    /// Appends an id of the same type.
     #[doc(hidden)]
     pub fn push(&mut self, id: FileId<'_>) {
         match (self, id) {
             (Self::Int(ids), FileId::Int(id)) => ids.push(id),
             (Self::Text(ids), FileId::Text(id)) => ids.push(id),
-            // Columns of one kind are compared before.
-            (ids, id) => unreachable!("{id:?} beside ids of kind {}", ids.kind()),
+            // Callers compare the types of columns first.
+            (ids, id) => unreachable!("{id:?} in a column of type {}", ids.kind()),
         }
     }
 }
 
-/// The ids that the nodes of one type have in their files: node `i` is the node with the `i`-th id. Both directions.
+/// The ids of the nodes of one type in their files, with an index from id to node. Node `i` has the `i`-th id.
 ///
 /// ```
 /// use burn_gnn_structure::{FileId, Ids, NodeIds};
 /// let users = NodeIds::new(Ids::Int(vec![123, 124, -9]));
-/// assert_eq!((users.number(-9), users.number(1)), (Some(2), None)); // never a default for an id that is not there
+/// assert_eq!((users.number(-9), users.number(1)), (Some(2), None)); // 1 is not an id
 /// assert_eq!(users.id(0), Some(FileId::Int(123)));
 /// let cities = NodeIds::new(Ids::Text(["bonn", "köln"].into_iter().collect()));
 /// assert_eq!((cities.number("köln"), cities.number(1)), (Some(1), None));
@@ -114,20 +114,20 @@ pub struct NodeIds {
 
 #[derive(Clone, Debug)]
 enum Index {
-    /// Id `i` is node `i`, as in tables that a program wrote.
+    /// The id of node `i` is `i`, as in many tables that programs write.
     Same,
-    /// Numbers close together: `table[id - first]`, `u32::MAX` for none.
+    /// For dense integers: the node is `table[id - first]`, or `u32::MAX` if there is none.
     Table { first: i64, table: Vec<u32> },
-    /// Node numbers by the hash of their ids; ids are compared in `ids`.
+    /// A hash table of node numbers, by the hash of their ids.
     Hash { hasher: DefaultHashBuilder, table: HashTable<u32> },
 }
 
-/// Entries of a table by offset that one id may cost: less than a hash table takes.
-const SPARSEST: u64 = 4;
+/// Largest number of entries per id of [`Index::Table`]. With more a hash table takes less memory.
+const MAX_ENTRIES_PER_ID: u64 = 4;
 
 impl NodeIds {
-    /// Of ids that differ; of equal ones [`number`](Self::number) finds the first. The index is built when it is asked
-    /// for.
+    /// Stores ids in node order. Ids should be distinct; of equal ids [`number`](Self::number) finds the first. The index
+    /// is built on first use.
     pub fn new(ids: Ids) -> Self {
         Self { ids, index: Derived::new() }
     }
@@ -135,7 +135,7 @@ impl NodeIds {
     pub fn len(&self) -> usize {
         self.ids.len()
     }
-    /// Whether there are none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -147,10 +147,10 @@ impl NodeIds {
     pub fn id(&self, number: u32) -> Option<FileId<'_>> {
         ((number as usize) < self.len()).then(|| self.ids.get(number as usize))
     }
-    /// The node with an id.
+    /// The node with an id, or `None`.
     ///
     /// # Cost
-    /// The first call builds the index, `O(n)`; then `O(1)`.
+    /// `O(1)`; the first call builds the index in `O(n)`.
     pub fn number<'a>(&self, id: impl Into<FileId<'a>>) -> Option<u32> {
         let id = id.into();
         match (self.index(), &self.ids, id) {
@@ -167,7 +167,7 @@ impl NodeIds {
             _ => None,
         }
     }
-    /// The nodes with the ids of a column, `Err` with the places of those that no node has.
+    /// The nodes with the ids of a column. `Err` has the positions of at most `most` ids without a node.
     #[doc(hidden)]
     pub fn numbers(&self, ids: &Ids, most: usize) -> Result<Vec<u32>, Vec<usize>> {
         self.index();
@@ -183,7 +183,7 @@ impl NodeIds {
             .collect();
         if missing.is_empty() { Ok(out) } else { Err(missing) }
     }
-    /// The first row with each row's id, where that is another row.
+    /// The rows whose id occurred before, each with the first row of this id.
     #[doc(hidden)]
     pub fn repeated(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
         let same = matches!(self.index(), Index::Same);
@@ -204,7 +204,7 @@ impl NodeIds {
                 let (first, last) =
                     ids.iter().fold((i64::MAX, i64::MIN), |(a, b), &id| (a.min(id), b.max(id)));
                 let span = last.abs_diff(first);
-                if span < (ids.len() as u64).saturating_mul(SPARSEST) {
+                if span < (ids.len() as u64).saturating_mul(MAX_ENTRIES_PER_ID) {
                     let mut table = vec![u32::MAX; span as usize + 1];
                     ids.iter()
                         .enumerate()
@@ -227,7 +227,7 @@ impl NodeIds {
             Index::Hash { hasher, table }
         })
     }
-    /// Of the nodes at `rows`.
+    /// The ids of the nodes `rows`.
     #[doc(hidden)]
     pub fn select(&self, rows: &[u32]) -> Self {
         Self::new(self.ids.select(rows))
@@ -246,9 +246,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Close numbers, far numbers and texts: three indices, one meaning.
+        /// Dense integers, sparse integers and strings, which use different indices.
         #[test]
-        fn there_and_back(ids in prop::collection::vec(-20i64..20, 0..30), scale in prop::sample::select(vec![1i64, 3, 1 << 40])) {
+        fn number_finds_the_first_node_with_an_id(ids in prop::collection::vec(-20i64..20, 0..30), scale in prop::sample::select(vec![1i64, 3, 1 << 40])) {
             let ids: Vec<i64> = ids.into_iter().map(|i| i * scale).collect();
             let first = |id: i64| ids.iter().position(|&x| x == id).map(|i| i as u32);
             let numbers = NodeIds::new(Ids::Int(ids.clone()));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_range() {
+    fn extreme_integers() {
         let ids = NodeIds::new(Ids::Int(vec![i64::MIN, i64::MAX, 0]));
         assert_eq!(
             [i64::MIN, i64::MAX, 0, 1].map(|i| ids.number(i)),

@@ -1,4 +1,4 @@
-//! Checks counts, lengths and node ids before a relation is made of them.
+//! Validates counts, lengths and ids.
 
 use std::fmt::Display;
 
@@ -10,7 +10,7 @@ use crate::memory::reserve::room;
 /// The most nodes of one type and edges of one relation; the id `u32::MAX` means "no edge".
 pub const LIMIT: u64 = u32::MAX as u64 - 1;
 
-/// Refuses more nodes or edges than a relation numbers.
+/// Returns an error if `count` exceeds [`LIMIT`].
 pub fn check_limit(what: &'static str, count: u64) -> Result<(), GraphError> {
     if count <= LIMIT {
         return Ok(());
@@ -18,19 +18,19 @@ pub fn check_limit(what: &'static str, count: u64) -> Result<(), GraphError> {
     Err(GraphError::TooLarge { relation: UNNAMED.into(), what, count, limit: LIMIT })
 }
 
-/// Refuses more nodes or edges than a relation numbers, and node counts for which memory has no layout.
+/// Returns an error if a count exceeds [`LIMIT`], or if the row offsets of a layout cannot be allocated.
 pub fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> Result<(), GraphError> {
     for (what, count) in [("nodes", num_src), ("nodes", num_dst), ("edges", num_edges)] {
         check_limit(what, count as u64)?;
     }
-    // Layouts have an offset per node, and are made where no error can be returned. Asking takes no memory, but counts
-    // as a peak where allocations are counted: not for what readers believe of any file.
+    // Layouts have an offset per node and are built where no error can be returned, so the allocation is tried here. It
+    // is not tried for small counts, because tests that measure peak memory would count it.
     const LARGE: usize = 1 << 26;
     let nodes = num_src.max(num_dst);
     if nodes > LARGE { offsets(nodes).map(drop) } else { Ok(()) }
 }
 
-/// An empty list with room for the offsets of `rows` rows: of all that a layout takes, what grows with them.
+/// An empty vector with capacity for the offsets of `rows` rows, the only array of a layout that grows with them.
 pub(super) fn offsets(rows: usize) -> Result<Vec<u32>, GraphError> {
     room(
         rows as u128 + 1,
@@ -39,9 +39,9 @@ pub(super) fn offsets(rows: usize) -> Result<Vec<u32>, GraphError> {
     )
 }
 
-/// Refuses node ids that are not below `bound`.
+/// Returns an error for the first node id that is not below `bound`.
 pub fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
-    // Searching for the first is slow; that there is one is not.
+    // A test for any invalid id vectorises, while the search for the first one does not.
     let is_far = |&v: &u32| v as usize >= bound;
     const CHUNK: usize = 1 << 15;
     let found = if ids.len() <= CHUNK {
@@ -67,7 +67,7 @@ pub fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), G
     }
 }
 
-/// Refuses a length that is not the expected one.
+/// Returns an error if a length differs from the expected one, which comes from `why`.
 pub fn check_len(
     arg: &str,
     why: &'static str,
@@ -80,7 +80,7 @@ pub fn check_len(
     Err(GraphError::Length { relation: UNNAMED.into(), arg: arg.into(), why, expected, actual })
 }
 
-/// Refuses an id that is not below `bound`.
+/// Returns an error if an id is not below `bound`.
 pub fn check_id(what: impl Display, id: u64, bound: u64) -> Result<(), GraphError> {
     if id < bound {
         return Ok(());
@@ -88,7 +88,7 @@ pub fn check_id(what: impl Display, id: u64, bound: u64) -> Result<(), GraphErro
     Err(GraphError::IdOutOfRange { what: what.to_string(), id, bound })
 }
 
-/// The first id that is not below `bound`, as an error that names the argument.
+/// Returns an error for the first id that is not below `bound`; it names the argument and the position.
 pub fn check_ids(arg: &str, of: &str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
     match ids.iter().position(|&id| id as usize >= bound) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Sorts edges by one of their endpoints into a compressed layout.
+//! Builds compressed layouts: sorts edges by one endpoint.
 
 use rayon::prelude::*;
 
@@ -6,22 +6,22 @@ use super::checks::offsets;
 use super::compressed::Compressed;
 use crate::error::or_panic::OrPanic;
 
-/// Below this many edges one thread is faster than two. Miri is to see both ways, and is slow.
+/// Number of edges from which the sort runs in parallel. It is smaller for Miri, which is slow and should see both paths.
 pub(super) const PARALLEL_FROM: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
 
 /// Stable counting sort of edges by `key`.
 ///
-/// Parallel form: edges are cut into equal chunks, each chunk counts its keys, an exclusive scan over
-/// (key, chunk) gives every chunk its own output places per key, then chunks scatter. Stable, so the
+/// In parallel: edges are split into equal chunks, and each chunk counts its keys. An exclusive scan over (key, chunk)
+/// gives every chunk disjoint output positions per key. Then all chunks scatter their edges. The sort is stable, so the
 /// result does not depend on the number of chunks.
 ///
-/// Where rows outnumber edges by far, counters would take as much as the offsets: edges are sorted by comparison
-/// instead, so that the offsets, which [`check_counts`](super::checks::check_counts) asked for, are all that grows with
-/// the rows.
+/// If there are many more rows than edges, counters per chunk would take more memory than the edges. Then edges are sorted
+/// by comparison, and the offsets, whose allocation [`check_counts`](super::checks::check_counts) has tried, are the only
+/// array that grows with the rows.
 ///
 /// # Panics
-/// Memory for the offsets is gone since then.
-#[expect(unsafe_code, reason = "chunks scatter to places of their own")]
+/// If the offsets cannot be allocated.
+#[expect(unsafe_code, reason = "chunks scatter to disjoint positions")]
 pub(super) fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
     let e = key.len();
     let mut indptr = offsets(rows).or_panic();
@@ -33,7 +33,7 @@ pub(super) fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
         }
         scan(&mut indptr);
         if is_sorted {
-            // Position and edge id agree: no permutation is stored or ever read.
+            // Every edge id equals its position, so no permutation is stored.
             return Compressed::new(indptr, other.to_vec().into(), None);
         }
         let mut edge_ids: Vec<u32> = (0..e as u32).collect();
@@ -41,7 +41,7 @@ pub(super) fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
         let indices: Vec<u32> = edge_ids.iter().map(|&id| other[id as usize]).collect();
         return Compressed::new(indptr, indices.into(), Some(edge_ids));
     }
-    // Counters of one chunk cost `rows` words: no more chunks than edges pay for.
+    // The counters of a chunk take `rows` words, so the number of chunks is limited by the number of edges.
     let chunks = if e < PARALLEL_FROM {
         1
     } else {
@@ -80,9 +80,9 @@ pub(super) fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
             let from = c * size;
             for id in from..(from + size).min(e) {
                 let p = &mut next[key[id] as usize];
-                // SAFETY: the scan over `counts` gave each (key, chunk) its own places inside 0..e, as
-                // many as the chunk has edges of that key; no two chunks write the same place. `key` is memory that
-                // nobody changes: a relation whose nodes are in shared memory comes with both layouts.
+                // SAFETY: the scan over `counts` gave each (key, chunk) a range of positions below `e`, with one position
+                // per edge of this key in the chunk; ranges are disjoint. `key` cannot change between counting and
+                // scattering: relations of mapped files are constructed with both layouts and never sorted.
                 unsafe {
                     *out_i.0.add(*p as usize) = other[id];
                     *out_e.0.add(*p as usize) = id as u32;
@@ -95,12 +95,12 @@ pub(super) fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
 }
 
 struct Scatter(*mut u32);
-// SAFETY: shared by the chunks of `compress`, which write disjoint places (see there).
+// SAFETY: the chunks of `compress` share the pointer and write disjoint positions (see there).
 #[expect(unsafe_code, reason = "see `compress`")]
 unsafe impl Sync for Scatter {}
 
-/// Stable counting sort by groups below `count` of the members at `0..groups.len()`: `count + 1` offsets, and the
-/// members of each group.
+/// Stable counting sort by group: element `i` has the group `groups[i]`, below `count`. Returns `count + 1` offsets, and
+/// `member(i)` of the elements of each group.
 #[inline]
 pub fn by_group(
     groups: &[u32],
@@ -119,7 +119,7 @@ pub fn by_group(
     (starts, members)
 }
 
-/// Running sums in place: counts to row offsets.
+/// Inclusive prefix sum, in place: turns counts into row offsets.
 pub fn scan(indptr: &mut [u32]) {
     let mut sum = 0;
     for x in indptr {

@@ -1,18 +1,32 @@
-//! Holds a compressed layout of a relation: CSC or CSR.
+//! A compressed layout of a relation: CSC or CSR.
 
 use crate::arrays::shared_array::U32Array;
 use crate::derived::Attached;
 use crate::memory::bytes::{Bytes, CountBytes};
 
-/// A compressed layout: row `r` holds positions `indptr[r]..indptr[r + 1]`.
+/// A compressed layout (CSC or CSR): the edges of a relation, sorted by one endpoint.
 ///
-/// Inside a row, edges stand in ascending edge id, so sums have one order whichever way a relation
-/// was given.
+/// Row `r` has the positions `indptr[r]..indptr[r + 1]` of two arrays: the node at the other endpoint, and the edge id. In
+/// CSC, rows are destinations and `indices` are sources. In CSR, rows are sources and `indices` are destinations.
 ///
+/// ```text
+/// edges       id:  0      1      2             CSC, rows are destinations
+///                2 → 1  0 → 0  2 → 1
+///                                              row          0   │   1
+/// indptr     [0, 1, 3]                         position     0   │ 1   2
+///             │  │  └ end of row 1             indices    [ 0,  │ 2,  2 ]     source of each edge
+///             │  └ start of row 1              edge_ids   [ 1,  │ 0,  2 ]     id of each edge
+///             └ start of row 0
+/// ```
+///
+/// Edge ids ascend inside of each row. So a sum over a neighbourhood always has the same order, however the relation was
+/// constructed. If edges are sorted by the endpoint already, position and edge id are equal, and `edge_ids` is `None`.
+///
+/// # Invariants
 /// Unsafe code relies on [`indptr`](Self::indptr), which never decreases and ends at the number of edges, and on
-/// [`edge_ids`](Self::edge_ids), a permutation of them. Both are in memory and were checked when the layout was made.
-/// [`indices`](Self::indices) may lie in memory that another owner holds (a mapped file), and be others when that is
-/// changed: they are bounds-checked wherever they are used.
+/// [`edge_ids`](Self::edge_ids), which is a permutation of `0..num_edges`. Both are in owned memory and validated on
+/// construction. Unsafe code must not rely on [`indices`](Self::indices), which may be in a mapped file that another
+/// process changes: they are bounds-checked at every use.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Compressed {
     indptr: Vec<u32>,
@@ -25,7 +39,7 @@ impl Compressed {
     pub(super) fn new(indptr: Vec<u32>, indices: U32Array, edge_ids: Option<Vec<u32>>) -> Self {
         Self { indptr, indices, edge_ids, attached: Attached::default() }
     }
-    /// Row offsets, `num_rows + 1` entries, never decreasing, from 0 to the number of edges.
+    /// Row offsets: `num_rows + 1` entries, never decreasing, from 0 to the number of edges.
     #[inline]
     pub fn indptr(&self) -> &[u32] {
         &self.indptr
@@ -35,8 +49,7 @@ impl Compressed {
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
-    /// The edge id at each position; `None` where position and edge id are the same number, so that
-    /// kernels read no permutation.
+    /// The edge id at each position; `None` if every edge id equals its position, so that kernels read no permutation.
     #[inline]
     pub fn edge_ids(&self) -> Option<&[u32]> {
         self.edge_ids.as_deref()
@@ -49,7 +62,7 @@ impl Compressed {
             None => p as u32,
         }
     }
-    /// Positions of row `r`.
+    /// The positions of row `r`.
     #[inline(always)]
     pub fn row(&self, r: usize) -> std::ops::Range<usize> {
         self.indptr[r] as usize..self.indptr[r + 1] as usize
@@ -59,7 +72,7 @@ impl Compressed {
     pub fn num_rows(&self) -> usize {
         self.indptr.len() - 1
     }
-    /// What backends keep beside these arrays.
+    /// The cache of values that backends derive from these arrays.
     pub fn attached(&self) -> &Attached {
         &self.attached
     }

@@ -1,4 +1,4 @@
-//! Tests that derived data of a relation is counted, freed and computed again.
+//! Tests that the derived data of a relation are accounted for, freed, and computed again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,14 +45,14 @@ fn bytes_grow_with_what_is_made() {
     r.dst_order();
     grows("their order");
     r.csc().attached().get_or_insert("scale", || vec![0f64; 40]);
-    grows("a value beside a layout");
+    grows("a value attached to a layout");
     r.src_attached().get_or_insert_sized("copy", || (), |()| Bytes::device(4000));
     grows("a copy on a device");
     assert_eq!(r.reverse().derived_bytes(), last);
 }
 
 #[test]
-fn cleared_and_made_again_the_same() {
+fn clear_derived_frees_and_recomputes() {
     let mut r = relation();
     let (first, bytes) = (derived(&r), r.derived_bytes());
     let beside = [
@@ -66,20 +66,20 @@ fn cleared_and_made_again_the_same() {
     let clone = r.clone();
     r.clear_derived();
     assert_eq!(r.derived_bytes(), Bytes::default());
-    // What is beside layouts is gone for the clone too, whose layouts are still there.
+    // Attached values are removed for the clone too; its layouts are kept.
     assert!(gone.iter().all(|value| value.upgrade().is_none()));
     assert!(clone.derived_bytes().host >= bytes.host && clone.is_same(&r) && clone == r);
     assert_eq!((derived(&r), derived(&clone), r.derived_bytes()), (first.clone(), first, bytes));
-    // The other direction is of the same edges.
+    // The reversed relation shares the caches.
     let (mut back, gone) =
         (r.reverse(), Arc::downgrade(&r.csr().attached().get_or_insert((), || 5u8)));
     back.clear_derived();
     assert!(gone.upgrade().is_none());
 }
 
-/// Layouts of edges in memory that another owner holds were checked with it, and cannot be made again.
+/// Layouts of shared memory are validated on construction and cannot be built again.
 #[test]
-fn given_layouts_of_shared_memory_stay() {
+fn clear_derived_keeps_layouts_of_shared_memory() {
     let own = relation();
     let arrays = |l: &Compressed| LayoutArrays {
         indptr: l.indptr().to_vec(),
@@ -97,9 +97,9 @@ fn given_layouts_of_shared_memory_stay() {
     assert_eq!(derived(&r), derived(&own));
 }
 
-/// Threads read and fill what others clear meanwhile.
+/// Threads read and fill caches that another thread clears.
 #[test]
-fn clearing_beside_others() {
+fn clear_derived_in_parallel_with_readers() {
     let (r, done) = (relation(), AtomicBool::new(false));
     let want = derived(&r);
     let rounds = if cfg!(miri) { 3 } else { 200 };

@@ -13,7 +13,7 @@ use crate::derived::Derived;
 use crate::error::graph_error::GraphError;
 use crate::memory::bytes::{Bytes, CountBytes};
 
-/// What was given.
+/// The edges from which a relation was constructed. Clones and reversed relations share them.
 #[derive(Debug)]
 pub(super) struct Edges {
     pub(super) num_src: usize,
@@ -35,30 +35,46 @@ pub(super) struct Coo {
     pub(super) dst: U32Array,
 }
 
-/// What was derived of it.
+/// The caches of a relation.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     /// Edges of a stored relation.
     pub(super) coo: Derived<Coo>,
-    /// Original ids of these by edge id, where they have gaps.
+    /// Original edge ids of a stored relation by edge id, if they have gaps.
     pub(super) original_ids: Derived<Vec<u64>>,
-    /// By destination and by source.
+    /// Layouts by destination and by source.
     layouts: [Derived<Compressed>; 2],
-    /// Renumbered by destination, and by source for the reversed relation.
+    /// Edges renumbered by destination and, for the reversed relation, by source.
     sorted: [Derived<Sorted>; 2],
-    /// Beside `src` and beside `dst`.
+    /// Values that backends derive from `src` and from `dst`.
     attached: [Attached; 2],
 }
 
 /// Edges from `num_src` source nodes to `num_dst` destination nodes.
 ///
-/// Edge `i` is the `i`-th pair given (COO order defines edge ids). CSC (by destination, for
-/// aggregation) and CSR (by source, for its gradient) are built once, on first use, by a parallel
-/// counting sort in `O(E + V)`, except that edges given already sorted by that end need no sort: one
-/// thread counts them, and no permutation is stored. Self loops and parallel edges are kept. A relation with
+/// A relation stores its edges as a list of pairs (COO); edge `i` is the `i`-th pair. Two compressed layouts are derived on
+/// first use and cached: CSC, sorted by destination, for aggregation, and CSR, sorted by source, for its gradient. Edge
+/// ids connect the three forms, so features of edges are stored once, in COO order.
+///
+/// ```text
+///        edge id      0  1  2             sources    destinations
+///   COO  src        [ 2, 0, 2 ]              0 ────1────▶ 0
+///        dst        [ 1, 0, 1 ]              1
+///                                            2 ────0────▶ 1
+///   CSC  indptr     [ 0, 1, 3 ]              2 ────2────▶ 1
+///        indices    [ 0, 2, 2 ]
+///        edge_ids   [ 1, 0, 2 ]           (edge ids on the arrows)
+///
+///   CSR  indptr     [ 0, 1, 1, 3 ]
+///        indices    [ 0, 1, 1 ]
+///        edge_ids   [ 1, 0, 2 ]
+/// ```
+///
+/// The layouts are built by a parallel counting sort in `O(E + V)`. Edges that are sorted by the endpoint already need no
+/// sort: one thread counts them, and `edge_ids` is `None`. Self loops and parallel edges are kept. A relation with
 /// `num_src != num_dst` is a block (message flow graph) or a bipartite relation.
 ///
-/// Cloning and [`reverse`](Self::reverse) cost one reference count.
+/// Cloning and [`reverse`](Self::reverse) increment a reference count.
 ///
 /// ```
 /// use burn_gnn_structure::Relation;
@@ -83,7 +99,7 @@ impl std::fmt::Debug for Relation {
 }
 
 impl PartialEq for Relation {
-    /// Equal node counts and equal edges in equal order.
+    /// Whether node counts are equal and edges are equal, in the same order.
     fn eq(&self, o: &Self) -> bool {
         self.num_src() == o.num_src()
             && self.num_dst() == o.num_dst()
@@ -93,13 +109,13 @@ impl PartialEq for Relation {
 }
 
 impl Relation {
-    /// The most nodes of one type, and the most edges of one relation: `u32::MAX` is kept free as "no edge".
+    /// The largest number of nodes of one type and of edges of one relation; the id `u32::MAX` means "no edge".
     pub const LIMIT: u64 = LIMIT;
 
-    /// From an edge list; entry `i` is edge `i`.
+    /// From lists of sources and destinations; entry `i` is edge `i`.
     ///
     /// # Errors
-    /// Lengths differ, an id is out of range, or there are more than `u32::MAX - 1` nodes or edges.
+    /// The lengths differ, an id is out of range, or there are more than `u32::MAX - 1` nodes or edges.
     pub fn from_coo(
         num_src: usize,
         num_dst: usize,
@@ -113,10 +129,10 @@ impl Relation {
         Ok(Self::new(num_src, num_dst, src, dst))
     }
 
-    /// From signed 64-bit ids as files hold them; checks the range before narrowing.
+    /// From signed 64-bit ids, which many files have. Ids are validated before they are narrowed.
     ///
     /// # Errors
-    /// As [`from_coo`](Self::from_coo); negative ids are out of range.
+    /// As for [`from_coo`](Self::from_coo); negative ids are out of range.
     pub fn from_coo_i64(
         num_src: usize,
         num_dst: usize,
@@ -130,10 +146,10 @@ impl Relation {
         Ok(Self::new(num_src, num_dst, src, dst))
     }
 
-    /// Rows of a sampled block: edges stand in the order of their destinations.
+    /// From the rows of a sampled block. Edge ids are positions, so edges are sorted by destination.
     ///
     /// # Errors
-    /// As [`from_csc`](Self::from_csc).
+    /// As for [`from_csc`](Self::from_csc).
     #[doc(hidden)]
     pub fn from_rows(num_src: usize, indptr: Vec<u32>, src: Vec<u32>) -> Result<Self, GraphError> {
         let num_dst = indptr.len().saturating_sub(1);
@@ -154,7 +170,7 @@ impl Relation {
         Self::from_words(num_src, num_dst, coo, Default::default())
     }
 
-    /// Of arrays that are known to agree: `layouts` are by destination and by source.
+    /// From validated arrays; `layouts` are by destination and by source.
     pub(super) fn from_words(
         num_src: usize,
         num_dst: usize,
@@ -168,7 +184,7 @@ impl Relation {
         }
     }
 
-    /// Whether both are clones of one relation in the same direction: the test for caches, which reads no edge.
+    /// Whether both are clones of one relation, in the same direction. Caches use this test, which reads no edges.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.edges, &other.edges) && self.reversed == other.reversed
     }
@@ -203,7 +219,7 @@ impl Relation {
         let (src, dst) = self.endpoints();
         if self.reversed { src } else { dst }
     }
-    /// Endpoints of each edge as given, whichever way the relation is read.
+    /// Sources and destinations as given at construction, ignoring `reversed`.
     #[inline]
     fn endpoints(&self) -> (&[u32], &[u32]) {
         let Coo { src, dst } = match &self.edges.endpoints {
@@ -212,31 +228,31 @@ impl Relation {
         };
         (src, dst)
     }
-    /// What backends keep beside [`src`](Self::src).
+    /// The cache of values that backends derive from [`src`](Self::src).
     pub fn src_attached(&self) -> &Attached {
         &self.kept.attached[usize::from(self.reversed)]
     }
-    /// What backends keep beside [`dst`](Self::dst).
+    /// The cache of values that backends derive from [`dst`](Self::dst).
     pub fn dst_attached(&self) -> &Attached {
         &self.kept.attached[usize::from(!self.reversed)]
     }
-    /// By destination: rows are destinations, indices are sources.
+    /// The layout by destination: rows are destinations, indices are sources.
     pub fn csc(&self) -> &Compressed {
         self.csc_cell().get_or_compute(|| self.make_csc())
     }
-    /// By source: rows are sources, indices are destinations.
+    /// The layout by source: rows are sources, indices are destinations.
     pub fn csr(&self) -> &Compressed {
         let cell = &self.kept.layouts[usize::from(!self.reversed)];
         cell.get_or_compute(|| compress(self.num_src(), self.src(), self.dst()))
     }
-    /// Where [`csc`](Self::csc) is kept.
+    /// The cell of [`csc`](Self::csc).
     pub(super) fn csc_cell(&self) -> &Derived<Compressed> {
         &self.kept.layouts[usize::from(self.reversed)]
     }
     fn make_csc(&self) -> Compressed {
         compress(self.num_dst(), self.dst(), self.src())
     }
-    /// Calls `f` with [`csc`](Self::csc), which is made for this call alone if it is not there yet.
+    /// Calls `f` with [`csc`](Self::csc). If the layout is not cached, it is built for this call and dropped.
     #[doc(hidden)]
     pub fn with_csc<T>(&self, f: impl FnOnce(&Compressed) -> T) -> T {
         match self.csc_cell().get() {
@@ -244,26 +260,26 @@ impl Relation {
             None => f(&self.make_csc()),
         }
     }
-    /// Whether [`csc`](Self::csc) has edge ids of its own, without making it.
+    /// Whether [`csc`](Self::csc) stores edge ids, without building it.
     #[doc(hidden)]
     pub fn csc_has_edge_ids(&self) -> bool {
         let layout = self.csc_cell().get();
         layout.map_or_else(|| !self.dst().is_sorted(), |layout| layout.edge_ids().is_some())
     }
-    /// Where [`sorted_by_dst`](Self::sorted_by_dst) is kept.
+    /// The cell of [`sorted_by_dst`](Self::sorted_by_dst).
     pub(super) fn sorted_cell(&self) -> &Derived<Sorted> {
         &self.kept.sorted[usize::from(self.reversed)]
     }
-    /// Memory of what was derived from the edges and is kept: layouts, edges renumbered by destination, and what
-    /// operators keep beside them (degree scales, copies on devices). The edges themselves do not count.
+    /// Memory of the cached data that was derived from the edges: layouts, edges renumbered by destination, and values of
+    /// operators (degree scales, copies on devices). The edges themselves do not count.
     pub fn derived_bytes(&self) -> Bytes {
         self.kept.bytes()
     }
-    /// Frees what was derived from the edges; it is made again, the same, where somebody asks for it.
+    /// Frees the data that was derived from the edges. It is computed again, with the same result, on next use.
     ///
-    /// What is kept beside the layouts (degree scales, copies on devices) goes for all clones of the relation, at once
-    /// or with the last operator that uses it. Layouts, which others may be reading, go with the last clone that was
-    /// made before. Layouts that came with edges in memory that another owner holds, such as a mapped file, stay.
+    /// Values of operators (degree scales, copies on devices) are removed for all clones of the relation; a value in use
+    /// is freed with its last user. Layouts may be in use by other clones, so they are freed with the last clone that was
+    /// made before this call. Layouts of a mapped file are kept.
     ///
     /// ```
     /// use burn_gnn_structure::Relation;
@@ -277,13 +293,13 @@ impl Relation {
     /// ```
     pub fn clear_derived(&mut self) {
         self.kept.clear_attached();
-        // To sort edges again they must be in memory that nobody changes.
+        // Edges of a mapped file cannot be sorted again safely, because the file may change meanwhile.
         let may_change = |coo: &Coo| coo.src.is_shared() || coo.dst.is_shared();
         if !matches!(&self.edges.endpoints, Endpoints::Given(coo) if may_change(coo)) {
             self.kept = Arc::default();
         }
     }
-    /// Every edge reversed; edge ids stay. Shares all arrays.
+    /// The relation with every edge reversed and the same edge ids. All arrays are shared.
     #[must_use]
     pub fn reverse(&self) -> Self {
         Self { edges: self.edges.clone(), kept: self.kept.clone(), reversed: !self.reversed }
@@ -304,7 +320,7 @@ impl CountBytes for Coo {
     }
 }
 
-/// What a relation keeps of its renumbered self.
+/// The cached result of [`Relation::sorted_by_dst`].
 #[derive(Debug)]
 pub(super) struct Sorted {
     pub(super) relation: Relation,
@@ -346,7 +362,7 @@ impl CountBytes for Kept {
     }
 }
 
-/// With all that was derived: of a relation that was made for this value alone.
+/// Counts the edges and all derived data, as if the relation had no other clones.
 impl CountBytes for Relation {
     fn bytes(&self) -> Bytes {
         let given = match &self.edges.endpoints {

@@ -1,4 +1,4 @@
-//! Makes relations from CSR and CSC arrays of any integer type.
+//! Constructs relations from CSR and CSC arrays of any integer type.
 
 use super::checks::{check_counts, check_len};
 use super::edges::Relation;
@@ -6,10 +6,9 @@ use super::whole_number::{WholeNumber, check_indptr, narrow};
 use crate::error::graph_error::{GraphError, UNNAMED};
 
 impl Relation {
-    /// From CSR: row `u` of `indptr` lists the destinations of source `u`. `edge_ids[p]` is the id of the edge at
-    /// position `p` (`None`: the position itself) and must be a permutation; other ids are kept beside positions by
-    /// `GraphBuilder::edge_ids`. Offsets and nodes may be of any integer type that
-    /// files and other libraries have.
+    /// From CSR: row `u` of `indptr` lists the destinations of source `u`. `edge_ids[p]` is the id of the edge at position
+    /// `p`; without `edge_ids` it is the position. Edge ids must be a permutation; use `GraphBuilder::edge_ids` to store
+    /// other ids. Offsets and node ids may have any common integer type.
     ///
     /// ```
     /// use burn_gnn_structure::Relation;
@@ -19,7 +18,7 @@ impl Relation {
     /// ```
     ///
     /// # Errors
-    /// Wrong lengths, `indptr` not monotone, ids out of range (negative ones are), repeated edge ids.
+    /// Lengths do not match, `indptr` decreases, an id is negative or out of range, or an edge id occurs twice.
     pub fn from_csr<P: WholeNumber, I: WholeNumber>(
         num_src: usize,
         num_dst: usize,
@@ -31,11 +30,11 @@ impl Relation {
         Ok(Self::new(num_src, num_dst, src, dst))
     }
 
-    /// From CSC: row `v` of `indptr` lists the sources of destination `v`; otherwise as
+    /// From CSC: row `v` of `indptr` lists the sources of destination `v`. Otherwise it is like
     /// [`from_csr`](Self::from_csr).
     ///
     /// # Errors
-    /// As [`from_csr`](Self::from_csr).
+    /// As for [`from_csr`](Self::from_csr).
     pub fn from_csc<P: WholeNumber, I: WholeNumber>(
         num_src: usize,
         num_dst: usize,
@@ -48,7 +47,7 @@ impl Relation {
     }
 }
 
-/// COO out of a compressed layout, after checking it: `(row of each edge, index of each edge)`.
+/// Validates a compressed layout and expands it to COO: the row and the index of each edge, by edge id.
 fn expand<P: WholeNumber, I: WholeNumber>(
     rows: usize,
     cols: usize,

@@ -1,4 +1,4 @@
-//! Makes relations from layouts that exist already, in a file for example.
+//! Constructs relations from edges together with their layouts, for example from a mapped file.
 
 use rayon::prelude::*;
 
@@ -9,8 +9,7 @@ use crate::arrays::shared_array::U32Array;
 use crate::derived::Derived;
 use crate::error::graph_error::{GraphError, UNNAMED};
 
-/// The arrays of a [`Compressed`] layout that was made before. Offsets and edge ids, which kernels rely on, are in
-/// memory that nobody else changes.
+/// The arrays of a [`Compressed`] layout. Offsets and edge ids, on which kernels rely, are in owned memory.
 pub struct LayoutArrays {
     /// [`Compressed::indptr`].
     pub indptr: Vec<u32>,
@@ -21,14 +20,14 @@ pub struct LayoutArrays {
 }
 
 impl Relation {
-    /// From edges together with both layouts: `csc` by destination and `csr` by source. Nothing is sorted. Node ids may
-    /// lie in memory that another owner holds ([`U32Array::shared`]).
+    /// From edges together with both layouts: `csc` by destination and `csr` by source. The layouts are validated but not
+    /// sorted. Node ids may be in shared memory ([`U32Array::shared`]).
     ///
     /// # Errors
-    /// As [`from_coo`](Self::from_coo); [`GraphError::Layout`] for layouts that are not those of the edges.
+    /// As for [`from_coo`](Self::from_coo); [`GraphError::Layout`] if a layout is not the layout of the edges.
     ///
     /// # Cost
-    /// Reads all arrays, by all threads.
+    /// Reads all arrays once, in parallel.
     #[doc(hidden)]
     pub fn from_layouts(
         num_src: usize,
@@ -51,7 +50,7 @@ impl Relation {
             let layout = Compressed::new(indptr, indices, edge_ids);
             let found =
                 disagreement(&layout, rows, key, other).or_else(|| match layout.edge_ids() {
-                    // Above, edges were distinguished by `key`, which its owner may change meanwhile.
+                    // The test above compared edges by `key`, which the owner of shared memory may change meanwhile.
                     Some(ids) if key.is_shared() && !is_permutation(ids) => {
                         Some("an edge twice".into())
                     }
@@ -69,15 +68,16 @@ impl Relation {
         Ok(Self::from_words(num_src, num_dst, Coo { src, dst }, layouts))
     }
 
-    /// Whether the edges and the layout by destination lie in memory that another owner holds, such as a mapped file,
-    /// who may change node ids after they were checked.
+    /// Whether the edges and the layout by destination are in shared memory, such as a mapped file. Node ids in shared
+    /// memory may change after validation.
     pub fn is_mapped(&self) -> bool {
         matches!(&self.edges.endpoints, Endpoints::Given(coo) if coo.src.is_shared())
             && self.csc_cell().get().is_none_or(|l| l.indices.is_shared())
     }
 }
 
-/// What keeps a layout from being that of the edges `key[i]`, `other[i]`: every edge once, in its row, ascending there.
+/// Describes how a layout differs from the layout of the edges `key[i]`, `other[i]`; `None` if it is correct: it has every
+/// edge once, in the row of its key, with ascending ids in each row.
 fn disagreement(l: &Compressed, rows: usize, key: &[u32], other: &[u32]) -> Option<String> {
     let (indptr, edges) = (l.indptr(), key.len());
     let lengths = (indptr.len(), l.indices().len(), l.edge_ids().map_or(edges, <[u32]>::len));
@@ -90,7 +90,7 @@ fn disagreement(l: &Compressed, rows: usize, key: &[u32], other: &[u32]) -> Opti
     {
         return Some(format!("offsets that do not go from 0 to {edges}"));
     }
-    // Ids that ascend in a row and belong to it differ everywhere, so all of them are there.
+    // Ids ascend in every row and belong to the row, so they are distinct, and so all edges are present.
     let is_right = |r: usize| {
         let ids = || l.row(r).map(|p| (p, l.edge_id(p) as usize));
         let in_row =
@@ -101,7 +101,7 @@ fn disagreement(l: &Compressed, rows: usize, key: &[u32], other: &[u32]) -> Opti
     Some(format!("other edges in row {wrong}"))
 }
 
-/// Whether every number below `ids.len()` is there once.
+/// Whether `ids` is a permutation of `0..ids.len()`.
 fn is_permutation(ids: &[u32]) -> bool {
     let mut seen = vec![0u64; ids.len().div_ceil(64)];
     ids.iter().all(|&id| {
@@ -122,7 +122,7 @@ mod tests {
 
     const LENGTHS: [usize; 8] = [3, 3, 3, 3, 3, 4, 3, 3];
 
-    /// Edges 2 -> 1, 0 -> 0, 2 -> 0 with their layouts, `change` having changed one of the arrays.
+    /// The edges 2 -> 1, 0 -> 0, 2 -> 0 and their layouts, after `change` has modified the arrays.
     fn with(shared: bool, change: impl FnOnce(&mut [Vec<u32>; 8])) -> Result<Relation, GraphError> {
         let (src, dst) = (vec![2, 0, 2], vec![1, 0, 0]);
         let (csc, csr) = (
@@ -148,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn layouts_of_the_edges_and_no_others() {
+    fn only_the_layouts_of_the_edges_are_accepted() {
         let expected = Relation::from_coo(3, 2, vec![2, 0, 2], vec![1, 0, 0]).unwrap();
         for shared in [false, true] {
             let r = with(shared, |_| {}).unwrap();
             assert_eq!((&r, r.csc(), r.csr()), (&expected, expected.csc(), expected.csr()));
             assert_eq!((r.is_mapped(), r.reverse().is_mapped()), (shared, shared));
-            // Every number of every array one more, or one less.
+            // Increments and decrements every entry of every array.
             for array in 0..8 {
                 for at in 0..LENGTHS[array] {
                     for change in [1, u32::MAX] {

@@ -1,21 +1,21 @@
-//! Sorts a relation by destination, with renumbered edges.
+//! Renumbers the edges of a relation by destination.
 
 use super::edges::{Relation, Sorted};
 use crate::derived::Derived;
 
 impl Relation {
-    /// The same edges numbered by destination, inside a destination in the order of their ids: rows of edges
-    /// are then consecutive for every node, which is what work on all messages of a node wants.
+    /// The same edges, renumbered by destination and then by old edge id. The messages of every destination then have
+    /// consecutive rows, which reduce functions over whole neighbourhoods need.
     ///
-    /// The relation itself where edges are numbered like that already. Otherwise made on first use in `O(E)`
-    /// and kept with the relation, about 20 bytes per edge.
+    /// If edges are numbered like that already, this is the relation itself. Otherwise it is built on first use in `O(E)`
+    /// and cached with the relation, with about 20 bytes per edge.
     ///
     /// ```
     /// use burn_gnn_structure::Relation;
     /// let r = Relation::from_coo(3, 2, vec![0, 1, 2], vec![1, 0, 1])?;
     /// let sorted = r.sorted_by_dst();
     /// assert_eq!((sorted.src(), sorted.dst()), (&[1, 0, 2][..], &[0, 1, 1][..]));
-    /// assert_eq!(r.dst_order().map(Relation::src), Some(&[1, 0, 2][..])); // the old id of each edge
+    /// assert_eq!(r.dst_order().map(Relation::src), Some(&[1, 0, 2][..])); // old id of each edge
     /// # Ok::<(), burn_gnn_structure::GraphError>(())
     /// ```
     #[must_use]
@@ -23,8 +23,8 @@ impl Relation {
         if self.csc().edge_ids().is_none() { self.clone() } else { self.sorted().relation.clone() }
     }
 
-    /// How [`sorted_by_dst`](Self::sorted_by_dst) numbers edges: a relation whose edge `i` starts at the old id of
-    /// edge `i`, and ends at its only destination. `None` where ids stay. Kept as well.
+    /// The permutation of [`sorted_by_dst`](Self::sorted_by_dst), as a relation that gathers with: the source of its edge
+    /// `i` is the old id of edge `i`, and all edges have one destination. `None` if ids are unchanged. It is cached too.
     pub fn dst_order(&self) -> Option<&Self> {
         let ids = self.csc().edge_ids()?;
         Some(
@@ -45,7 +45,7 @@ impl Relation {
     }
 }
 
-/// Ids out of a relation, which were checked when it was built.
+/// A relation of ids that were validated when another relation was built from them.
 fn unchecked(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Relation {
     match Relation::from_coo(num_src, num_dst, src, dst) {
         Ok(relation) => relation,
@@ -60,7 +60,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_edges_by_destination(edges in proptest::collection::vec((0u32..6, 0u32..5), 0..40), reversed in any::<bool>()) {
+        fn renumbered_edges_are_the_same_edges(edges in proptest::collection::vec((0u32..6, 0u32..5), 0..40), reversed in any::<bool>()) {
             let (src, dst) = edges.into_iter().unzip();
             let r = Relation::from_coo(6, 5, src, dst).unwrap();
             let r = if reversed { r.reverse() } else { r };
@@ -75,11 +75,11 @@ mod tests {
                     let old = order.src();
                     prop_assert_eq!(sorted.src(), old.iter().map(|&e| r.src()[e as usize]).collect::<Vec<_>>());
                     prop_assert_eq!(sorted.dst(), old.iter().map(|&e| r.dst()[e as usize]).collect::<Vec<_>>());
-                    // Inside a destination ids ascend.
+                    // Old ids ascend inside of a destination.
                     prop_assert!(sorted.dst().windows(2).zip(old.windows(2)).all(|(v, e)| v[0] < v[1] || e[0] < e[1]));
                 }
             }
-            prop_assert!(r.sorted_by_dst().is_same(&sorted), "made once");
+            prop_assert!(r.sorted_by_dst().is_same(&sorted), "built once");
         }
     }
 }

@@ -51,9 +51,9 @@ fn parallel_sort_is_stable_for_any_thread_count() {
     }
 }
 
-/// Few edges between many nodes are sorted by comparison: the same layout, also of parallel edges.
+/// Few edges between many nodes are sorted by comparison, with the same result, including parallel edges.
 #[test]
-fn more_rows_than_edges() {
+fn comparison_sort_equals_counting_sort() {
     for e in [2, 7, 3 * PARALLEL_FROM as u32] {
         let key: Vec<u32> = (0..e).map(|i| i.wrapping_mul(7) % 4 * e).collect();
         let other: Vec<u32> = (0..e).map(|i| i.wrapping_mul(5) % e).collect();
@@ -66,9 +66,9 @@ fn more_rows_than_edges() {
     }
 }
 
-/// A layout for one call, as it would be kept; reversed relations have the other one.
+/// A temporary layout equals the cached one; a reversed relation has the other layout.
 #[test]
-fn layouts_that_are_not_kept() {
+fn with_csc_builds_a_temporary_layout() {
     let r = Relation::from_coo(3, 2, vec![2, 0, 2], vec![1, 0, 0]).unwrap();
     for r in [r.clone(), r.reverse()] {
         let again = || {

@@ -8,7 +8,7 @@ use crate::error::graph_error::{GraphError, UNNAMED};
 /// Integers that offsets and node ids of [`Relation::from_csr`](crate::Relation::from_csr) and [`Relation::from_csc`](crate::Relation::from_csc) may be: u32, u64, usize, i32
 /// and i64.
 pub trait WholeNumber: Copy + Send + Sync + sealed::Sealed {
-    /// The number.
+    /// Converts to `i128`, which holds all values of these types.
     #[doc(hidden)]
     fn wide(self) -> i128;
 }
@@ -30,7 +30,7 @@ macro_rules! whole_number {
 }
 whole_number!(u32, u64, usize, i32, i64);
 
-/// Refuses offsets of rows that do not go from 0 to `edges`.
+/// Returns an error unless `indptr` ascends from 0 to `edges` and has `rows + 1` entries.
 pub(super) fn check_indptr<P: WholeNumber>(
     rows: usize,
     indptr: &[P],
@@ -55,7 +55,7 @@ pub(super) fn check_indptr<P: WholeNumber>(
     Ok(())
 }
 
-/// Node ids below `bound` of any type.
+/// Narrows node ids to `u32`. Returns an error for the first id that is not below `bound`.
 pub(super) fn narrow<I: WholeNumber>(
     arg: &'static str,
     ids: &[I],

@@ -1,9 +1,9 @@
-//! Multiplies matrices of 16-bit floats in f32.
+//! Products of 16-bit floats, computed in f32.
 //!
-//! A block of rows is widened to f32, multiplied by `gemm` while it is in cache, and rounded once. Backends either
-//! widen whole operands first or multiply 16-bit numbers as they are, which most processors do slowly.
+//! A block of rows is widened to f32, multiplied by `gemm` while it is in cache, and rounded once. Burn's backends either
+//! widen whole operands first, or multiply in 16 bits, which is slow on most processors.
 //!
-//! Blocks lie at fixed rows and sums of blocks are added in order, so bits are the same for any number of threads.
+//! Blocks start at fixed rows, and their sums are added in order, so bits do not depend on the number of threads.
 
 use std::iter::once;
 use std::ops::Range;
@@ -16,19 +16,19 @@ use crate::dense::widen::{append, put_sums, widen};
 use crate::number::Elem;
 use crate::parallel::collect::collect_rows;
 
-/// Widened entries of both sides of a block.
+/// Number of widened entries of a block, of both operands.
 const BLOCK: usize = 1 << 18;
-/// Runs of rows with separate sums in a gradient, and rows of the smallest one.
+/// Largest number of runs of rows with separate sums in a gradient, and the smallest number of rows of a run.
 const MAX_RUNS: usize = 16;
 const MIN_RUN: usize = 2048;
 
-/// `rows` cut into blocks for `width` entries per row.
+/// Splits `rows` into blocks, for `width` entries per row.
 fn blocks(rows: Range<usize>, width: usize) -> Vec<Range<usize>> {
     let size = (BLOCK / width).max(32);
     rows.clone().step_by(size).map(|at| at..(at + size).min(rows.end)).collect()
 }
 
-/// `x · w`, or `x · wᵀ` for a `w` that is stored transposed, onto `sum` where there is one; `x: [n, k]`, the result
+/// `x · w`, or `x · wᵀ` for a `w` that is stored transposed, plus `sum` if it is given. `x` is `[n, k]`, and the result
 /// `[n, m]`.
 pub(super) fn rows<T: Elem<Acc = f32>>(
     x: &[T],

@@ -1,8 +1,7 @@
-//! Multiplies rows with weights by the `gemm` crate, and computes gradients of weights by own loops where those are
-//! faster.
+//! Matrix products by the `gemm` crate, with specialised loops for gradients of weights.
 //!
-//! The result is written into memory that was never touched, or added to a matrix without other references: no pass
-//! that fills it with zeros, none that adds two matrices.
+//! The result is written to uninitialised memory, or added in place to a matrix without other references. So there is no
+//! pass that zeroes the result, and no pass that adds two matrices.
 
 mod half_precision;
 mod narrow_grad;
@@ -14,7 +13,7 @@ pub use product::Transposed;
 
 use crate::number::{Elem, Real};
 
-/// An operand, row-major, and its rows and columns as they are stored.
+/// A row-major operand, and its numbers of rows and columns as stored.
 pub type Matrix<'a, T> = (&'a [T], [usize; 2]);
 
 /// `l · r` of f32 or f64, `[m, n]`; no axis has length 0.

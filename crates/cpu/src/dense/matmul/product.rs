@@ -1,9 +1,9 @@
-//! Multiplies two row-major matrices.
+//! The product of two row-major matrices by `gemm`.
 
 use crate::dense::gemm::{Parallelism, fresh, onto};
 use crate::number::Real;
 
-/// How the operands of a product are stored.
+/// Which operands of a product are stored transposed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Transposed {
     /// The left one is stored as `[k, m]`.
@@ -12,15 +12,15 @@ pub struct Transposed {
     pub right: bool,
 }
 
-/// Multiplications from which a second thread pays; Flex has the same bound.
+/// Number of multiplications from which a product runs in parallel; Burn's Flex backend has the same threshold.
 const PARALLEL_FROM: usize = 192 * 192 * 192;
 
-/// Sizes of a product `[m, k] · [k, n]` and where its operands' entries lie.
+/// Sizes of a product `[m, k] · [k, n]`, and the strides of its operands.
 pub(super) struct Product {
     pub(super) m: usize,
     pub(super) n: usize,
     pub(super) k: usize,
-    /// Entries between rows and between columns, of the left and of the right operand.
+    /// Row and column strides of the left and of the right operand.
     strides: [[usize; 2]; 2],
 }
 
@@ -36,7 +36,7 @@ impl Product {
         };
         let (([m, k], left), ([inner, n], right)) =
             (side(l, transpose.left), side(r, transpose.right));
-        assert_eq!(k, inner, "sizes were checked before");
+        assert_eq!(k, inner, "the inner sizes of a product must be equal");
         Self { m, n, k, strides: [left, right] }
     }
 
@@ -52,7 +52,7 @@ impl Product {
         onto([self.m, self.n, self.k], (l, sl), (r, sr), out, self.threads());
     }
 
-    /// On this thread: onto `out`, or, if `out` has no entries yet, as its entries.
+    /// On the calling thread: adds to `out`, or fills `out` if it is empty.
     pub(super) fn alone<A: Real>(&self, l: &[A], r: &[A], out: &mut Vec<A>) {
         let ([sl, sr], sizes) = (self.checked(l, r), [self.m, self.n, self.k]);
         if out.is_empty() {

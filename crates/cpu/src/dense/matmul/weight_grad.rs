@@ -1,25 +1,25 @@
-//! Computes gradients of weights, sums over many rows, in runs of rows.
+//! Gradients of weights, `xᵀ · grad`, as sums over runs of rows.
 //!
-//! `gemm` divides the entries of the result among threads, each of which then reads all rows. On two cores of a Xeon
-//! that gives 110 GFLOP/s for `[169343, 128]` and 256 features, 75 on one core, and 135 in runs.
+//! `gemm` splits the entries of the result among threads, each of which reads all rows. On two cores of a Xeon this gives
+//! 110 GFLOP/s for `[169343, 128]` and 256 features (75 on one core), and runs of rows give 135.
 //!
-//! Where runs begin depends on the sizes alone, and their sums are added in order: the bits do not depend on threads.
+//! The runs depend on the sizes only, and their sums are added in order, so bits do not depend on the number of threads.
 
 use rayon::prelude::*;
 
 use super::product::{Product, Transposed};
 use crate::number::Real;
 
-/// Rows of the smallest run, and runs at most.
+/// Smallest number of rows of a run, and largest number of runs.
 const MIN_RUN: usize = 1024;
 const MAX_RUNS: usize = 32;
-/// Runs that are worth it.
+/// Smallest number of runs for which the split pays off.
 const WORTH: usize = 4;
-/// Entries of the result that one thread adds up.
+/// Entries of the result per task of the final addition.
 const SPAN: usize = 1 << 13;
 
-/// Rows of a run for `[n, k]ᵀ · [n, m]`, if there are enough of them. The sums of all runs take half of what the
-/// operands take at most.
+/// Number of rows of a run for `[n, k]ᵀ · [n, m]`, or `None` if there are too few rows. The sums of all runs take at most
+/// half of the memory of the operands.
 pub(super) fn size([n, k, m]: [usize; 3]) -> Option<usize> {
     let size = n.div_ceil(MAX_RUNS).max(MIN_RUN).max((2 * k).saturating_mul(m) / (k + m).max(1));
     (n.div_ceil(size) >= WORTH).then_some(size)
@@ -51,16 +51,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_rows_are_no_runs() {
+    fn few_rows_are_not_split() {
         assert_eq!(size([3 * MIN_RUN, 5, 20]), None);
         assert_eq!(size([3 * MIN_RUN + 1, 5, 20]), Some(MIN_RUN));
         assert_eq!(size([100_000, 5, 20]), Some(100_000usize.div_ceil(MAX_RUNS)));
-        // Sums of runs would be larger than the operands.
+        // The sums of the runs would be larger than the operands.
         assert_eq!(size([4 * MIN_RUN, 4096, 4096]), None);
     }
 
-    /// Whole numbers, whose sums have one value; the last run is shorter, the result longer than what one thread adds
-    /// up.
+    /// Compares products of integers, which are exact. The last run is shorter, and the result has several tasks.
     fn exact<A: Real>(of: impl Fn(f64) -> A) {
         let [n, k, m] = [4 * MIN_RUN + 7, 70, 130];
         assert!(k * m > SPAN);
