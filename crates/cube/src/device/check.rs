@@ -1,7 +1,7 @@
-//! Checks the operands of kernels before launches without bounds checks.
+//! Validates the operands of kernels, which are launched without bounds checks.
 //!
-//! Shapes, element types, devices and lengths of buffers are checked at every call, which costs nothing; ids are
-//! checked once, when what holds them is made: a [`Relation`](burn_gnn_graph::Relation), a plan, a
+//! Shapes, element types, devices and lengths of buffers are validated at every call, at negligible cost. Ids are validated
+//! once, by the constructor of the object that has them: a [`Relation`](burn_gnn_graph::Relation), a plan or a
 //! [`RowIndex`](crate::RowIndex).
 
 use burn::tensor::DType;
@@ -9,10 +9,13 @@ use burn_cubecl::CubeDevice;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
-/// An operand that an operator looks at.
+/// Unwraps an operand that the operator reads.
+///
+/// # Panics
+/// If it is `None`.
 #[track_caller]
-pub(crate) fn given(op: &str, arg: &str, x: Option<CubeTensor>) -> CubeTensor {
-    x.unwrap_or_else(|| panic!("{op}: `{arg}` is missing, which the operator looks at"))
+pub(crate) fn required(op: &str, arg: &str, x: Option<CubeTensor>) -> CubeTensor {
+    x.unwrap_or_else(|| panic!("{op}: `{arg}` is required"))
 }
 
 #[track_caller]
@@ -20,7 +23,7 @@ fn check_float(op: &str, arg: &str, x: &CubeTensor) {
     assert!(x.dtype.is_float(), "{op}: `{arg}` must have a float type, got {:?}", x.dtype);
 }
 
-/// Bytes up to the last entry of a tensor, and bytes of its buffer.
+/// The bytes of a buffer that the shape and strides of a tensor address, and the length of its buffer.
 pub(crate) fn bytes_held(x: &CubeTensor) -> (u128, u128) {
     let (shape, strides) = (x.meta.shape(), x.meta.strides());
     let last = shape
@@ -32,31 +35,32 @@ pub(crate) fn bytes_held(x: &CubeTensor) -> (u128, u128) {
     (entries * x.dtype.size() as u128, u128::from(x.handle.size_in_used()))
 }
 
-/// An operator, and the element type and device of its operands.
+/// Validates the operands of one call of an operator, which must have one element type and device.
 pub(crate) struct Call {
     op: &'static str,
-    /// The operand that has them.
+    /// Name of the operand that determines element type and device.
     like: &'static str,
     dtype: DType,
     device: CubeDevice,
 }
 
 impl Call {
-    /// Operands are as `arg`, which is made of floats. It is not held: what nobody else holds is written in place.
+    /// Takes element type and device from the operand `arg`, a tensor of floats. The tensor is not stored, because an
+    /// additional reference would prevent in-place updates.
     #[track_caller]
     pub(crate) fn new(op: &'static str, arg: &'static str, like: &CubeTensor) -> Self {
         check_float(op, arg, like);
         Self { op, like: arg, dtype: like.dtype, device: like.device.clone() }
     }
 
-    /// `x` in row-major order: `rows` rows of `width` entries, whatever its axes are called, of the operator's type, on
-    /// its device.
+    /// Validates that `x` has `rows` rows of `width` entries, in any number of axes, with the element type and device of
+    /// the call. Returns it in row-major order.
     #[track_caller]
     pub(crate) fn rows(&self, arg: &str, x: CubeTensor, rows: usize, width: usize) -> CubeTensor {
         self.rows_of(arg, x, rows, width, &[self.dtype])
     }
 
-    /// [`rows`](Self::rows) of one of these types.
+    /// [`rows`](Self::rows) with one of these element types.
     #[track_caller]
     pub(crate) fn rows_of(
         &self,
@@ -81,12 +85,12 @@ impl Call {
             x.dtype
         );
         self.on_device(arg, &x);
-        // Before the copy, which reads what the strides say.
-        self.held(arg, &x);
+        // Before `into_contiguous`, which reads the buffer by shape and strides.
+        self.check_buffer(arg, &x);
         into_contiguous(x)
     }
 
-    /// [`rows`](Self::rows) of any float type.
+    /// [`rows`](Self::rows) with any float type.
     #[track_caller]
     pub(crate) fn floats(&self, arg: &str, x: CubeTensor, rows: usize, width: usize) -> CubeTensor {
         check_float(self.op, arg, &x);
@@ -94,13 +98,13 @@ impl Call {
         self.rows_of(arg, x, rows, width, &[dtype])
     }
 
-    /// Ids of edges as a kernel has written them.
+    /// [`rows`](Self::rows) of edge ids that a kernel has written.
     #[track_caller]
     pub(crate) fn ids(&self, arg: &str, x: CubeTensor, rows: usize, width: usize) -> CubeTensor {
         self.rows_of(arg, x, rows, width, &[DType::I32, DType::U32])
     }
 
-    /// An array of `entries` 32-bit numbers or more, on the operator's device.
+    /// Validates that an array has at least `entries` entries and is on the device of the call.
     #[track_caller]
     pub(crate) fn array(&self, arg: &str, x: &CubeTensor, found: usize, entries: usize) {
         assert!(found >= entries, "{}: `{arg}` must have {entries} entries, got {found}", self.op);
@@ -117,13 +121,13 @@ impl Call {
         );
     }
 
-    /// An operand that the operator looks at.
+    /// Unwraps an operand that the operator reads.
     #[track_caller]
-    pub(crate) fn given(&self, arg: &str, x: Option<CubeTensor>) -> CubeTensor {
-        given(self.op, arg, x)
+    pub(crate) fn required(&self, arg: &str, x: Option<CubeTensor>) -> CubeTensor {
+        required(self.op, arg, x)
     }
 
-    /// The two axes of a table.
+    /// The shape of a tensor with two axes.
     #[track_caller]
     pub(crate) fn table(&self, arg: &str, x: &CubeTensor) -> [usize; 2] {
         match x.meta.shape()[..] {
@@ -132,14 +136,15 @@ impl Call {
         }
     }
 
-    /// No entry of a tensor lies behind the end of its buffer: anybody can put one together.
+    /// Validates that all entries of a tensor are inside of its buffer. The fields of `CubeTensor` are public, so a caller
+    /// can construct one for which this is false.
     #[track_caller]
-    fn held(&self, arg: &str, x: &CubeTensor) {
+    fn check_buffer(&self, arg: &str, x: &CubeTensor) {
         let (bytes, found) = bytes_held(x);
         let shape = &x.meta.shape()[..];
         assert!(
             bytes <= found,
-            "{}: `{arg}` has a buffer of {found} bytes, its shape {shape:?} needs {bytes}",
+            "{}: `{arg}` has a buffer of {found} bytes, but its shape {shape:?} needs {bytes}",
             self.op
         );
     }

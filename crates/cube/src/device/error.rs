@@ -1,26 +1,26 @@
-//! Defines the errors of sampling on devices.
+//! Errors of graphs that do not fit on a device.
 
-/// Why a graph cannot be worked on by a device.
+/// A graph does not fit on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CubeError {
     /// An array is larger than one buffer of the device.
     TooLarge {
-        /// Which array.
+        /// Name of the array.
         what: &'static str,
-        /// Its entries, 4 bytes each.
+        /// Number of entries, of 4 bytes each.
         entries: usize,
-        /// Bytes that it takes.
+        /// Size of the array in bytes.
         bytes: u64,
-        /// Bytes that one buffer of the device holds.
+        /// Size of the largest buffer of the device in bytes.
         limit: u64,
         /// The device.
         device: String,
     },
-    /// A kernel reads and writes more arrays than the device binds at once.
+    /// A kernel has more arrays than the device can bind.
     TooManyArrays {
-        /// Arrays of the kernel.
+        /// Number of arrays of the kernel.
         arrays: usize,
-        /// Arrays that the device binds.
+        /// Number of arrays that the device can bind.
         limit: usize,
         /// The device.
         device: String,
@@ -32,13 +32,13 @@ impl std::fmt::Display for CubeError {
         match self {
             Self::TooLarge { what, entries, bytes, limit, device } => write!(
                 f,
-                "{what} of the graph need {bytes} bytes ({entries} entries) in one buffer, device {device} holds {limit} bytes in a \
-                 buffer; cut the graph into parts, or sample it"
+                "{what} of the graph need {bytes} bytes ({entries} entries) in one buffer, but device {device} allows {limit} bytes per \
+                 buffer; partition the graph, or sample it"
             ),
             Self::TooManyArrays { arrays, limit, device } => write!(
                 f,
-                "a kernel needs {arrays} arrays, device {device} binds {limit}; sample with fewer of weights, masks, times, excluded edges \
-                 and original ids, or on the host"
+                "a kernel needs {arrays} arrays, but device {device} binds {limit}; use fewer of weights, masks, times, excluded edges \
+                 and original ids, or sample on the host"
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! Checks operands, uploads arrays and launches kernels.
+//! Validates operands, uploads arrays and prepares launches of kernels.
 
 pub(crate) mod check;
 pub(crate) mod error;

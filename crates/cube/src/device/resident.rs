@@ -1,10 +1,10 @@
-//! Caches uploads of arrays that callers own; an entry is freed soon after its array.
+//! Caches device copies of arrays that callers own; an entry is freed soon after its array.
 
 use std::sync::{Arc, Weak};
 
 use burn_gnn_graph::{Bytes, CacheUses, CountBytes, DerivedMap};
 
-/// Values that stay; a program trains on fewer arrays at a time than this.
+/// Number of cached values. A program uses fewer arrays than this at a time.
 const LIMIT: usize = 64;
 
 struct Key<T, const N: usize, K> {
@@ -12,11 +12,11 @@ struct Key<T, const N: usize, K> {
     key: K,
 }
 
-/// Values by the arrays that they were made of, distinguished by address, and by a key beside them (a
-/// device, say).
+/// Cache of values that are derived from arrays of the caller, by the addresses of the arrays and a key, for example a
+/// device.
 ///
-/// A clone of a caller's `Arc` is the same array. Holds at most 64 values, that asked for least
-/// recently goes first; values of arrays that are gone go with the next call.
+/// A clone of an `Arc` is the same array. The cache holds at most 64 values and evicts the least recently used one. The
+/// values of a dropped array are freed by the next call.
 pub struct Resident<T, const N: usize, K, V>(DerivedMap<Key<T, N, K>, V>);
 
 impl<T, const N: usize, K: PartialEq, V: Clone> Default for Resident<T, N, K, V> {
@@ -26,13 +26,13 @@ impl<T, const N: usize, K: PartialEq, V: Clone> Default for Resident<T, N, K, V>
 }
 
 impl<T, const N: usize, K: PartialEq, V: Clone> Resident<T, N, K, V> {
-    /// Nothing yet.
+    /// An empty cache.
     pub const fn new() -> Self {
         Self(DerivedMap::new(LIMIT))
     }
-    /// The value of these arrays under `key`; `make` makes it where there is none, while nothing is
-    /// locked. It is filled as a [`Derived`](burn_gnn_graph::Derived) is: where several threads ask
-    /// at once, one value stays.
+    /// Returns the value of these arrays under `key`, and computes it with `make` if it is missing. No lock is held while
+    /// `make` runs. If several threads compute the value at once, one result is kept, as in
+    /// [`Derived`](burn_gnn_graph::Derived).
     pub fn get_or_insert(&self, arrays: [&Arc<[T]>; N], key: K, make: impl FnOnce() -> V) -> V {
         self.0.retain(|kept| kept.arrays.iter().all(|array| array.strong_count() > 0));
         let is_same = |a: &Key<T, N, K>, b: &Key<T, N, K>| {
@@ -41,11 +41,11 @@ impl<T, const N: usize, K: PartialEq, V: Clone> Resident<T, N, K, V> {
         let cell = self.0.cell(Key { arrays: arrays.map(Arc::downgrade), key }, is_same);
         cell.get_or_compute(make).clone()
     }
-    /// How often it was asked.
+    /// Hits and misses since the cache was created.
     pub fn uses(&self) -> CacheUses {
         self.0.uses()
     }
-    /// Gives up all values; they are made again where somebody asks for them.
+    /// Removes all values; they are computed again on next use.
     pub fn clear(&self) {
         self.0.clear();
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn once_for_an_array_and_a_key() {
+    fn one_value_per_array_and_key() {
         let kept = Resident::<u64, 1, &str, usize>::new();
         let (a, b): (Arc<[u64]>, Arc<[u64]>) = ([1, 2].into(), [1, 2].into());
         assert_eq!(kept.get_or_insert([&a], "here", || 1), 1);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn values_go_after_their_array() {
+    fn values_of_dropped_arrays_are_freed() {
         let kept = Resident::<u64, 2, (), Arc<()>>::new();
         let (a, b): (Arc<[u64]>, Arc<[u64]>) = ([1].into(), [2].into());
         let value = Arc::downgrade(&kept.get_or_insert([&a, &b], (), || Arc::new(())));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recent_goes_first() {
+    fn the_least_recently_used_value_is_evicted() {
         let kept = Resident::<u64, 1, usize, usize>::new();
         let a: Arc<[u64]> = [].into();
         for key in 0..=LIMIT {

@@ -1,4 +1,4 @@
-//! Uploads plain arrays to device memory.
+//! Uploads arrays to device memory.
 
 use burn::tensor::{DType, Shape, TensorData};
 use burn_cubecl::CubeDevice;
@@ -8,7 +8,7 @@ use cubecl::prelude::*;
 
 use crate::device::error::CubeError;
 
-/// Refuses an array that is larger than one buffer.
+/// Returns an error if an array of 32-bit entries is larger than one buffer of the device.
 pub(crate) fn check_size(
     what: &'static str,
     entries: usize,
@@ -30,13 +30,13 @@ fn within(
     Err(CubeError::TooLarge { what, entries, bytes, limit, device: format!("{device:?}") })
 }
 
-/// Refuses a kernel of more arrays than the device binds.
+/// Returns an error if a kernel has more arrays than the device binds.
 pub(crate) fn check_arrays(arrays: usize, device: &CubeDevice) -> Result<(), CubeError> {
     within_bindings(arrays, device.client().properties().hardware.max_bindings, device)
 }
 
 fn within_bindings(arrays: usize, bindings: u32, device: &CubeDevice) -> Result<(), CubeError> {
-    // One of the bindings has the kernel's numbers.
+    // One binding is used for the scalars of the kernel.
     let limit = (bindings as usize).saturating_sub(1);
     if arrays <= limit {
         Ok(())
@@ -45,27 +45,27 @@ fn within_bindings(arrays: usize, bindings: u32, device: &CubeDevice) -> Result<
     }
 }
 
-/// Entries of the smallest array: kernels that do not read an array take any other in its place, and a buffer must hold
-/// at least one vector of what a kernel takes it for.
-const LEAST: usize = 4;
+/// Smallest number of entries of an array. A kernel that does not read an array gets any other array in its place, and a
+/// buffer must hold at least one vector.
+const MIN_ENTRIES: usize = 4;
 
-/// Memory of a tensor on its device.
+/// Device memory of a tensor.
 pub fn device_bytes(tensor: &CubeTensor) -> Bytes {
     Bytes::device(tensor.meta.num_elements() * tensor.dtype.size())
 }
 
-/// Uploads `values`; short arrays are padded with zeros that are never read.
+/// Uploads `values`; short arrays are padded with zeros that kernels do not read.
 ///
 /// # Panics
-/// If they are larger than one buffer of the device.
+/// If the array is larger than one buffer of the device.
 #[track_caller]
 pub(crate) fn upload(what: &'static str, values: &[u32], device: &CubeDevice) -> CubeTensor {
     if let Err(error) = check_size(what, values.len(), device) {
         panic!("{error}");
     }
-    let mut short = [0; LEAST];
+    let mut short = [0; MIN_ENTRIES];
     let values = match values.len() {
-        n if n < LEAST => {
+        n if n < MIN_ENTRIES => {
             short[..n].copy_from_slice(values);
             &short[..]
         }
@@ -82,7 +82,7 @@ pub(crate) fn upload(what: &'static str, values: &[u32], device: &CubeDevice) ->
     )
 }
 
-/// Numbers of a float type, at least one of them.
+/// Uploads numbers in a float type; `values` is not empty.
 pub(crate) fn upload_floats(values: &[f64], device: &CubeDevice, dtype: DType) -> CubeTensor {
     let data = TensorData::new(values.to_vec(), [values.len()]).convert_dtype(dtype);
     <burn_cubecl::CubeBackend as burn::backend::ops::FloatTensorOps<_>>::float_from_data(
@@ -90,8 +90,7 @@ pub(crate) fn upload_floats(values: &[f64], device: &CubeDevice, dtype: DType) -
     )
 }
 
-/// Whether the arrays of a relation fit into buffers of a device; kernels panic with the text of the error where
-/// they do not.
+/// Checks that the arrays of a relation fit in buffers of a device. If they do not, kernels panic with the same message.
 ///
 /// # Errors
 /// An array of the relation is larger than one buffer.
@@ -108,7 +107,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// The default adapter; the test is skipped where it is `None`.
+    /// The default adapter; if there is none, the test is recorded as skipped.
     pub(crate) fn adapter() -> Option<CubeDevice> {
         if Device::enumerate(DeviceType::Wgpu).is_empty() {
             skip(Kind::Gpu, NO_ADAPTER);
@@ -118,7 +117,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn arrays_beyond_a_buffer_are_refused() {
+    fn arrays_larger_than_a_buffer_are_errors() {
         let Some(device) = adapter() else { return };
         assert_eq!(within("edge ids", 100, 400, &device), Ok(()));
         let e = within("edge ids", 101, 400, &device).unwrap_err();
@@ -135,7 +134,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn arrays_beyond_the_bindings_are_refused() {
+    fn more_arrays_than_bindings_are_errors() {
         let Some(device) = adapter() else { return };
         assert_eq!(within_bindings(7, 8, &device), Ok(()));
         let e = within_bindings(8, 8, &device).unwrap_err();

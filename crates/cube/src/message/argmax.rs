@@ -1,4 +1,4 @@
-//! Reduces messages by max or min per feature, with the argmax edge ids.
+//! Reduces messages by max or min per column, with the argmax edge ids.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
@@ -13,7 +13,8 @@ use crate::message::layout::Layout;
 use crate::message::message_pass::{Source, lengths, loads, messages};
 use crate::message::walk::{Edges, Visit};
 
-/// Strictly better, so that the first of equal messages stays; a NaN beats every number and the first stays.
+/// Whether `x` replaces `best`: it must be strictly better, so the first of equal messages wins. NaN is better than every
+/// number, and the first NaN wins.
 #[cube]
 fn better<A: Float, N: Size>(
     x: Vector<A, N>,
@@ -42,7 +43,7 @@ fn select_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size>(
     let mut arg = Vector::<u32, N>::new(u32::MAX);
     let mut p = span.start;
     if p < span.end {
-        // The first message is the first candidate of all columns, whatever it is.
+        // The first message is the first candidate of all columns, whatever its value.
         let s = edges.step(span.row, p);
         best = messages.message(&s, col);
         arg = Vector::<u32, N>::new(s.edge as u32);
@@ -80,7 +81,7 @@ fn select_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size>(
     argmax[pos] = arg;
 }
 
-/// The argmax or argmin of long rows out of those of their chunks, the first chunk first.
+/// Combines the argmax or argmin of the chunks of long rows, in order.
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn combine_argmax_kernel<A: Float, O: Float>(
     parts: &[A],
@@ -114,7 +115,7 @@ fn combine_argmax_kernel<A: Float, O: Float>(
     argmax[at] = arg.extract(0usize);
 }
 
-/// Values and ids of argmax or argmin edges, both of `shape` (`[rows, width]` as one).
+/// The values and the edge ids of the argmax or argmin, both of `shape`, which has `rows · width` entries.
 pub(crate) fn select(
     layout: &Layout,
     formula: Formula,
@@ -137,7 +138,7 @@ pub(crate) fn select(
     let (out, argmax) = (empty(like, shape.clone(), like.dtype), empty(like, shape, DType::I32));
     let launch = |visit, tasks: usize, out: &CubeTensor, argmax: &CubeTensor| {
         let n = vector(&out.client, like.dtype, &lengths(operands, width));
-        // A thread holds the best entry and its edge: of narrow rows fewer of them, so that more threads have work.
+        // A thread holds the best values and their edges. Narrow rows use smaller vectors, so that more threads have work.
         let n = if width <= 64 && n > 1 { n / 2 } else { n };
         let threads = tasks * width / n;
         let (count, dim) = grid_of_rows(&out.client, threads, width);

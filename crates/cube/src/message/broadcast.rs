@@ -1,19 +1,19 @@
-//! Maps message features to operand entries (NumPy broadcasting of feature rows).
+//! Maps the columns of a message to the entries of an operand row (NumPy broadcasting).
 
 use burn_gnn_plan::row_offsets;
 
-/// Where column `j` of a message is in an operand row.
+/// The entry of an operand row that column `j` of a message reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Columns {
     /// Entry `j`.
     Same,
-    /// Entry `j / times`: one number per row, or per head.
+    /// Entry `j / times`: one entry per row, or per head.
     Repeat(usize),
     /// Entry `table[j]`.
     Table(Vec<u32>),
 }
 
-/// An operand row against a message row.
+/// The broadcasting of an operand row to a message row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Map {
     /// Entries of the operand row.
@@ -22,15 +22,15 @@ pub(crate) struct Map {
 }
 
 impl Map {
-    /// Of a row that is a message row.
+    /// An operand row with the shape of a message row.
     pub(crate) fn same(width: usize) -> Self {
         Self { len: width, columns: Columns::Same }
     }
-    /// Of a row whose entries serve `times` neighbouring columns each.
+    /// An operand row whose entries are each broadcast to `times` adjacent columns.
     pub(crate) fn repeat(len: usize, times: usize) -> Self {
         Self { len, columns: if times == 1 { Columns::Same } else { Columns::Repeat(times) } }
     }
-    /// `own` and `out` are feature shapes, the first axis left out; `own` broadcasts to `out`.
+    /// `own` and `out` are feature shapes, without the axis of rows; `own` broadcasts to `out`.
     pub(crate) fn new(own: &[usize], out: &[usize]) -> Self {
         let len = own.iter().product();
         let mut padded = vec![1; out.len() - own.len()];
@@ -49,14 +49,14 @@ impl Map {
         };
         Self { len, columns }
     }
-    /// The entry of each column, where there is a table.
+    /// The entry of each column, if that needs a table; otherwise empty.
     pub(crate) fn table(&self) -> &[u32] {
         match &self.columns {
             Columns::Table(table) => table,
             Columns::Same | Columns::Repeat(_) => &[],
         }
     }
-    /// The columns that read each entry, all in the order of entries: the inverse, for sums over broadcast axes.
+    /// The inverse map, for sums over broadcast axes: all columns, sorted by the entry that they read.
     pub(crate) fn inverse(&self) -> Vec<u32> {
         match &self.columns {
             Columns::Same => (0..self.len as u32).collect(),

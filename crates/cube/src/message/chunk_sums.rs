@@ -1,4 +1,4 @@
-//! Combines partial sums, of the chunks of long rows or of runs of typed ones, in order.
+//! Adds partial sums in order: those of the chunks of long rows, and those of runs of typed rows.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
@@ -37,8 +37,8 @@ fn combine_kernel<A: Float, O: Float>(
     out[row * width + col] = O::cast_from(sum);
 }
 
-/// Sums rows of edges into `out` (`[rows, width]`): `launch` writes those of all rows but long ones, and of the chunks
-/// of those in the type of sums.
+/// Sums rows of edges into `out` (`[rows, width]`). `launch` is called for the rows that are not long, and for the chunks
+/// of long rows, whose sums are in the accumulator type.
 pub(crate) fn sum_rows(
     layout: &Layout,
     out: &CubeTensor,
@@ -54,9 +54,8 @@ pub(crate) fn sum_rows(
     combine(&parts, &heavy.index, heavy.rows, mean.then_some(&layout.indptr), out, width);
 }
 
-/// Writes `rows` rows of `out` (`[.., width]`) from `parts` (`[.., width]`, in the type of sums). `index` has these
-/// rows, then the first part of each, whose parts lie side by side, and the number of parts; where there are offsets of
-/// all rows, sums are divided by their differences.
+/// Writes `rows` rows of `out` (`[.., width]`) as sums of `parts` (`[.., width]`, in the accumulator type). `index` has the
+/// `rows` row numbers, followed by `rows + 1` offsets of their parts. If `indptr` is given, sums are divided by the degree.
 pub(crate) fn combine(
     parts: &CubeTensor,
     index: &CubeTensor,

@@ -5,7 +5,8 @@
 //!   every thread: sum = 0; for edges ascending: for its columns: sum += message
 //!   entry = the sums of the threads, added as a tree
 //! ```
-//! Threads of a group read neighbouring columns. Which thread adds what is fixed, so the order of the sum is.
+//! The threads of a group read adjacent columns. The assignment of columns to threads is fixed, and so is the order of the
+//! sum.
 
 use cubecl::prelude::*;
 
@@ -30,7 +31,7 @@ pub(crate) fn contract_kernel<
     entries: usize,
     // Columns of an entry, in vectors.
     columns: usize,
-    // Where the columns of entries are listed, if they are not neighbours.
+    // Start of the list of columns by entry, if the columns of an entry are not adjacent.
     list: usize,
     #[comptime] listed: bool,
     #[comptime] mean: bool,
@@ -42,7 +43,7 @@ pub(crate) fn contract_kernel<
     let unit = UNIT_POS as usize;
     let lane = unit % group;
     let pos = ABSOLUTE_POS / group;
-    // No thread leaves before the barriers below.
+    // No thread returns early, because of the barriers below.
     let mut here = pos < edges.tasks * entries;
     let task = select(here, pos / entries, 0usize);
     let entry = pos % entries;

@@ -6,8 +6,8 @@
 //!   for edges of the row, ascending:  sum += message
 //!   out = sum  (/ degree for mean)
 //! ```
-//! Threads of neighbouring columns lie side by side, so a row of an operand is read in one piece; narrow rows share a
-//! thread block. Several messages are in flight; see [`crate::device::launch`].
+//! Adjacent threads read adjacent columns, so the loads of an operand row are coalesced. Narrow rows share a thread block.
+//! Every thread has several messages in flight; see [`crate::device::launch`].
 
 use cubecl::prelude::*;
 
@@ -27,7 +27,7 @@ pub(crate) fn walk_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
     let width = messages.width;
     let span = edges.own_span(width);
     let mut x = if comptime!(edges.visit == Visit::Edges || edges.visit == Visit::Plain) {
-        // One message for every row: no sum.
+        // A row has one message, so there is no sum.
         messages.message(&edges.step(span.row, span.row), pos % width)
     } else {
         sum::<A, N, Operands<F, N, MA, MB, MC>>(edges, &span, messages, pos % width)

@@ -1,24 +1,24 @@
-//! Computes the message of one edge on the device.
+//! Computes the message of an edge on the device.
 
 use cubecl::prelude::*;
 
 use crate::message::walk::{Edges, Span, Step};
 
-/// Where an operand's row comes from, seen from an edge that is visited in a row.
+/// The operand row that an edge reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
-    /// The row that is being made; the source, where rows are edges.
+    /// The row of the result. If rows are edges: the source.
     Row,
-    /// The node at the other endpoint; the destination, where rows are edges.
+    /// The node at the other endpoint. If rows are edges: the destination.
     Far,
     /// The edge id.
     Edge,
 }
 
-/// How a column of the message finds its operand entry.
+/// How the operand entry of a column is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Find {
-    /// It has the same column.
+    /// It is the same column.
     Same,
     /// By a division.
     Repeat,
@@ -26,7 +26,7 @@ pub(crate) enum Find {
     Table,
 }
 
-/// What a message is made of its operands.
+/// A message as a function of its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Formula {
     /// `a`
@@ -39,14 +39,14 @@ pub(crate) enum Formula {
     Mul,
     /// `a / b`
     Div,
-    /// `-(a · (b / c)) / c`: not through `c²`, which leaves the range of floats long before the quotient does.
+    /// `-(a · (b / c)) / c`, not `-a · b / c²`: `c²` overflows or underflows long before the quotient does.
     Quotient,
 }
 
-/// What edges bring to a row.
+/// Computes the messages of edges.
 #[cube]
 pub(crate) trait Messages<A: Float, N: Size> {
-    /// Vector `col` of what one edge brings.
+    /// Vector `col` of the message of an edge.
     fn message(&self, step: &Step, col: usize) -> Vector<A, N>;
 }
 
@@ -82,15 +82,15 @@ pub(crate) fn sum<A: Float, N: Size, M: Messages<A, N>>(
     sum
 }
 
-/// Rows of an operand, and how they are read.
+/// An operand, and how messages read it.
 #[derive(CubeType, CubeLaunch)]
 pub(crate) struct Operand<F: Float, M: Size> {
     x: Box<[Vector<F, M>]>,
     /// Length of a row, in vectors.
     len: usize,
-    /// Columns that an entry serves.
+    /// Number of columns that read an entry.
     times: usize,
-    /// Where its table of columns starts.
+    /// Start of its table of columns.
     table: usize,
     #[cube(comptime)]
     place: Place,
@@ -110,7 +110,7 @@ impl<F: Float, M: Size> Operand<F, M> {
         }
     }
 
-    /// Vector `col` of the message, as far as this operand makes it.
+    /// The entries of this operand that vector `col` of the message reads.
     fn read<A: Float, N: Size>(&self, tables: &[u32], step: &Step, col: usize) -> Vector<A, N> {
         let base = self.row(step) * self.len;
         if comptime!(self.find == Find::Same) {
@@ -123,17 +123,17 @@ impl<F: Float, M: Size> Operand<F, M> {
     }
 }
 
-/// Messages of a formula.
+/// The operands of a formula, as a kernel reads them.
 #[derive(CubeType, CubeLaunch)]
 pub(crate) struct Operands<F: Float, N: Size, MA: Size, MB: Size, MC: Size> {
     a: Operand<F, MA>,
     b: Operand<F, MB>,
     c: Operand<F, MC>,
-    /// Tables of columns; of the columns of each entry of a contraction too.
+    /// Tables of columns of all operands, followed by the columns of each entry of a contraction.
     pub(crate) tables: Box<[u32]>,
-    /// Argmax edge ids by row of `a`, where these edges alone bring anything.
+    /// Argmax edge ids by row of `a`, if only these edges contribute.
     argmax: ComptimeOption<Box<[Vector<u32, N>]>>,
-    /// Offsets whose differences divide the rows of `a`, if any do.
+    /// Row offsets, if the rows of `a` are divided by their degrees.
     degrees: ComptimeOption<Box<[u32]>>,
     /// Columns, in vectors.
     pub(crate) width: usize,
@@ -171,7 +171,7 @@ impl<F: Float, A: Float, N: Size, MA: Size, MB: Size, MC: Size> Messages<A, N>
         }
         #[comptime]
         if let ComptimeOption::Some(argmax) = &self.argmax {
-            // Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
+            // Selected rather than multiplied by 0: an infinity of another edge must not become NaN.
             let ids = argmax[self.a.row(step) * self.width + col];
             let is_argmax = ids.equal(&Vector::<u32, N>::new(step.edge as u32));
             x = select_many(is_argmax, x, zero);

@@ -11,10 +11,10 @@ use burn_gnn_graph::{Bytes, Compressed, CountBytes, Graph, Relation};
 use crate::device::error::CubeError;
 use crate::device::upload::{check_device, device_bytes, upload};
 
-/// Edges that one thread of a kernel adds up; a row of more goes in chunks of this many.
+/// Largest number of edges that one thread of a kernel adds; longer rows are split into chunks of this size.
 pub const CHUNK: usize = 256;
 
-/// CSC or CSR.
+/// A CSC or CSR layout on a device.
 pub(crate) struct Layout {
     pub(crate) rows: usize,
     pub(crate) edges: usize,
@@ -22,32 +22,32 @@ pub(crate) struct Layout {
     pub(crate) indptr: CubeTensor,
     /// The node at the other endpoint, by position.
     pub(crate) indices: CubeTensor,
-    /// The edge id at each position; `None` where they are the same number.
+    /// The edge id at each position; `None` if every edge id equals its position.
     pub(crate) edge_ids: Option<CubeTensor>,
     /// Rows of more than [`CHUNK`] edges, if there are any.
     pub(crate) heavy: Option<LongRows>,
 }
 
-/// Rows that are cut into chunks.
+/// Rows that are split into chunks.
 pub(crate) struct LongRows {
     pub(crate) chunks: usize,
-    /// The row of each chunk, then the position at which each starts.
+    /// The row of each chunk, followed by the first position of each chunk.
     pub(crate) table: CubeTensor,
-    /// Number of heavy rows.
+    /// Number of long rows.
     pub(crate) rows: usize,
-    /// The heavy rows, then the first chunk of each and the number of chunks.
+    /// The long rows, followed by the first chunk of each and the number of chunks.
     pub(crate) index: CubeTensor,
 }
 
-/// The chunks of heavy rows on the host.
+/// The chunks of long rows, on the host.
 #[derive(Debug, PartialEq, Eq)]
 struct Chunks {
     /// Row and start of each chunk.
     of_row: Vec<u32>,
     starts: Vec<u32>,
-    /// The heavy rows.
+    /// The long rows.
     heavy: Vec<u32>,
-    /// First chunk of each heavy row, and the number of chunks.
+    /// First chunk of each long row, and the number of chunks.
     first: Vec<u32>,
 }
 
@@ -67,11 +67,11 @@ fn chunks(indptr: &[u32]) -> Option<Chunks> {
     (!heavy.is_empty()).then_some(Chunks { of_row, starts, heavy, first })
 }
 
-/// Uploads ids below `bound`, which kernels use as they are. Those of a mapped file are checked again, in memory: the
-/// file may have been changed since it was opened.
+/// Uploads node ids, which kernels use without bounds checks. Ids of a mapped file are copied to memory and validated
+/// again, because the file may have changed since it was opened.
 ///
 /// # Panics
-/// If it was.
+/// If an id of a mapped file is not below `bound`.
 #[track_caller]
 fn upload_nodes(
     what: &'static str,
@@ -87,7 +87,7 @@ fn upload_nodes(
     let valid = nodes.iter().all(|&v| (v as usize) < bound);
     assert!(
         valid,
-        "{what} of a mapped topology must lie below {bound}; its file was changed while it was mapped, write it again and open it"
+        "{what} of a mapped topology must be below {bound}; the file was changed while it was mapped: write it again and reopen it"
     );
     upload(what, &nodes, device)
 }
@@ -127,11 +127,11 @@ fn bytes<'a>(arrays: impl IntoIterator<Item = &'a CubeTensor>) -> u64 {
     arrays.into_iter().map(|x| x.meta.num_elements() as u64 * 4).sum()
 }
 
-/// One key for each kind of value, so that others may keep theirs beside ours.
+/// The key of cached layouts and endpoints. A private type, so that it cannot collide with keys of other crates.
 #[derive(PartialEq, Eq)]
 struct Key(CubeDevice);
 
-/// By destination.
+/// The layout by destination.
 pub(crate) fn csc(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
     let host = relation.csc();
     host.attached().get_or_insert(Key(device.clone()), || {
@@ -139,7 +139,7 @@ pub(crate) fn csc(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
     })
 }
 
-/// By source.
+/// The layout by source.
 pub(crate) fn csr(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
     let host = relation.csr();
     host.attached().get_or_insert(Key(device.clone()), || {
@@ -147,7 +147,7 @@ pub(crate) fn csr(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
     })
 }
 
-/// Source and destination of every edge, by edge id.
+/// Source and destination of every edge, by edge id, on a device.
 #[derive(Clone)]
 pub(crate) struct Endpoints {
     pub(crate) src: CubeTensor,
@@ -155,7 +155,7 @@ pub(crate) struct Endpoints {
     pub(crate) edges: usize,
 }
 
-/// Both endpoints of all edges.
+/// The endpoints of all edges.
 pub(crate) fn endpoints(relation: &Relation, device: &CubeDevice) -> Endpoints {
     let one = |attached: &burn_gnn_graph::Attached, values: &[u32], bound, what| {
         let make = || upload_nodes(what, values, bound, relation.is_mapped(), device);
@@ -168,9 +168,9 @@ pub(crate) fn endpoints(relation: &Relation, device: &CubeDevice) -> Endpoints {
     }
 }
 
-/// Copies the edges of a graph to a device ahead of their first use, which would do it too, and returns the bytes that
-/// they take there: of every relation both orders, and both endpoints by edge. 0 for a device of the CPU, which has
-/// them. What is there already is not copied again.
+/// Copies the edges of a graph to a device before their first use, which would copy them otherwise. Returns the device
+/// memory that they take: CSC, CSR and both endpoints by edge id, for every relation. It returns 0 for CPU devices. Arrays
+/// that are on the device already are not copied again.
 ///
 /// ```no_run
 /// use burn::tensor::{Device, DeviceKind};
@@ -182,10 +182,10 @@ pub(crate) fn endpoints(relation: &Relation, device: &CubeDevice) -> Endpoints {
 /// ```
 ///
 /// # Cost
-/// `O(nodes + edges)` for a relation: the host makes both orders, unless an operator has asked for them before.
+/// `O(nodes + edges)` per relation: the host builds CSC and CSR if they are not cached.
 ///
 /// # Errors
-/// An array is larger than one buffer of the device; then nothing was copied.
+/// An array is larger than one buffer of the device; then nothing is copied.
 pub fn edges_to_device(graph: &Graph, device: &Device) -> Result<u64, CubeError> {
     let DispatchDevice::Cube(device) = device.clone().without_autodiff().as_dispatch().clone()
     else {
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_rows_are_cut() {
+    fn long_rows_are_split_into_chunks() {
         let n = CHUNK as u32;
         assert_eq!(chunks(&[0, 3, 3 + n]), None);
         let indptr = [0, 1, 2 + n, 2 + n, 2 + 4 * n];

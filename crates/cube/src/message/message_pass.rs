@@ -1,4 +1,4 @@
-//! Launches one message-passing kernel from a plan.
+//! Describes and launches a message-passing kernel.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ use crate::message::formula::{Find, Formula, OperandLaunch, OperandsLaunch, Plac
 use crate::message::layout::{Endpoints, Layout};
 use crate::message::walk::{Edges, EdgesLaunch, Visit};
 
-/// What the rows of a result are.
-#[allow(clippy::large_enum_variant)] // One is made for a call, and moved once.
+/// The rows of a result.
+#[allow(clippy::large_enum_variant)] // There is one per call, which is moved once.
 pub(crate) enum Over {
-    /// Nodes; their edges are summed.
+    /// A row per node: the sum of the messages of its edges.
     Rows(Arc<Layout>),
-    /// Edges.
+    /// A row per edge.
     Edges(Endpoints),
-    /// Rows without edges, this many: operands have one row each.
+    /// This number of rows, without a graph; row `i` reads row `i` of each operand.
     Plain(usize),
 }
 
@@ -47,19 +47,19 @@ impl Source {
     }
 }
 
-/// One pass.
+/// One message-passing kernel and its operands.
 pub(crate) struct MessagePass {
     pub(crate) over: Over,
     pub(crate) formula: Formula,
-    /// `a`, `b`, `c`, as many as the formula has, all of one element type.
+    /// The operands `a`, `b`, `c` of the formula, all of one element type.
     pub(crate) operands: Vec<Source>,
     /// Argmax edge ids, one per row and feature of `a`: only these edges contribute.
     pub(crate) argmax: Option<CubeTensor>,
-    /// Row offsets whose differences divide the rows of `a`.
+    /// Row offsets, if the rows of `a` are divided by their degrees.
     pub(crate) share: Option<CubeTensor>,
-    /// Sums are divided by the number of edges.
+    /// Whether sums are divided by the number of edges.
     pub(crate) mean: bool,
-    /// Sums are subtracted from 0.
+    /// Whether sums are subtracted from 0.
     pub(crate) minus: bool,
     /// Columns of a message.
     pub(crate) width: usize,
@@ -70,7 +70,7 @@ pub(crate) struct MessagePass {
     pub(crate) dtype: DType,
 }
 
-/// Lengths that the vectors of operands must divide.
+/// The lengths that a vector size must divide.
 pub(crate) fn lengths(operands: &[Source], width: usize) -> Vec<usize> {
     let mut lengths = vec![width];
     lengths.extend(operands.iter().map(|s| match &s.map.columns {
@@ -81,12 +81,12 @@ pub(crate) fn lengths(operands: &[Source], width: usize) -> Vec<usize> {
     lengths
 }
 
-/// Entries of operand `i` that are loaded at once, for messages in vectors of `n`.
+/// Vector size of the loads of operand `i`, for messages in vectors of `n`.
 pub(crate) fn loads(operands: &[Source], i: usize, n: usize) -> usize {
     operands.get(i).map_or(1, |s| if s.map.columns == Columns::Same { n } else { 1 })
 }
 
-/// How a kernel reads operand `i` of messages in vectors of `n`; it does not, if there are fewer.
+/// The kernel argument of operand `i`, for messages in vectors of `n`; a placeholder if there is no such operand.
 fn operand<F: Float, M: Size>(operands: &[Source], i: usize, n: usize) -> OperandLaunch<F, M> {
     let Some(Source { x, place, map }) = operands.get(i) else {
         return OperandLaunch::new(unread(), 0, 1, 0, Place::Row, Find::Same);
@@ -100,7 +100,7 @@ fn operand<F: Float, M: Size>(operands: &[Source], i: usize, n: usize) -> Operan
     OperandLaunch::new(arg(x), len, times, table, *place, find)
 }
 
-/// What messages of `width` columns are made of, as a kernel reads it in vectors of `n`.
+/// The kernel argument of all operands, for messages of `width` columns in vectors of `n`.
 pub(crate) fn messages<F: Float, N: Size, MA: Size, MB: Size, MC: Size>(
     formula: Formula,
     operands: &[Source],
@@ -143,7 +143,7 @@ impl MessagePass {
         Self { over, formula, operands, argmax, share, mean, minus, width, own, shape, dtype }
     }
 
-    /// The result; 0 everywhere if there is no message.
+    /// Computes the result, which is 0 if there are no messages.
     pub(crate) fn run(self) -> CubeTensor {
         let like = self.operands[0].x.clone();
         let edges = match &self.over {
@@ -244,7 +244,7 @@ impl MessagePass {
         let is_listed = matches!(self.own.columns, Columns::Table(_));
         let inverse = if is_listed { self.own.inverse() } else { vec![] };
         let mut lengths = lengths(&self.operands, self.width);
-        // A vector lies inside the columns of one entry.
+        // The columns of a vector belong to one entry.
         lengths.push(if is_listed { 1 } else { self.width / entries });
         let n = vector(client, self.operands[0].x.dtype, &lengths);
         let columns = self.width / entries / n;

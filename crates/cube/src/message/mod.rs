@@ -1,4 +1,4 @@
-//! Walks the edges of rows and computes messages: the kernels that operators on edges are made of.
+//! The kernels of which the operators on edges consist: they walk the edges of rows, compute messages and reduce them.
 
 #[expect(unsafe_code, reason = "launches kernels")]
 pub(crate) mod argmax;

@@ -4,7 +4,8 @@
 //! for every row (or chunk of a long row) and every vector of columns, in parallel:
 //!   largest = max score;  sum = Σ exp(score - largest)
 //! ```
-//! Chunks of long rows keep their own largest; their sums are scaled to that of the row when they are added.
+//! Each chunk of a long row has its own maximum. When sums of chunks are added, they are rescaled to the maximum of the
+//! row.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::Shape;
@@ -15,18 +16,18 @@ use crate::device::launch::{address, arg, empty, grid, vector, wide};
 use crate::message::layout::Layout;
 use crate::message::walk::{Edges, Step, Visit};
 
-/// Where scores come from.
+/// The source of the scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ScorePlace {
     /// `leaky_relu(a[far] + b[row])`, `a` and `b` on nodes.
     Nodes,
-    /// As `Nodes`, where rows are sources: `leaky_relu(a[row] + b[far])`.
+    /// `leaky_relu(a[row] + b[far])`: `Nodes` for rows that are sources.
     NodesReversed,
     /// `a[edge]`.
     Edges,
 }
 
-/// Scores, `width` of each edge. `a` and `b` have a row of them for each node, or `a` for each edge.
+/// `width` scores per edge. `a` and `b` have one row per node, or `a` has one row per edge.
 pub(crate) struct Scores<'a> {
     pub(crate) a: &'a CubeTensor,
     pub(crate) b: &'a CubeTensor,
@@ -36,25 +37,25 @@ pub(crate) struct Scores<'a> {
 }
 
 impl Scores<'_> {
-    /// As a kernel's argument, in vectors of `n`.
+    /// The kernel argument, in vectors of `n`.
     pub(crate) fn launch<F: Float, N: Size>(&self, n: usize) -> EdgeScoresLaunch<F, N> {
         let slope = InputScalar::new(self.slope, elem(wide(self.a.dtype)));
         EdgeScoresLaunch::new(arg(self.a), arg(self.b), slope, self.width / n, self.place)
     }
 }
 
-/// What is kept of the sum.
+/// The form in which the sum is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SumForm {
-    /// The sum, 1 where it is 0.
+    /// The sum, or 1 if it is 0.
     Divisor,
-    /// Its inverse, 0 where it is 0.
+    /// The inverse of the sum, or 0 if the sum is 0.
     Inverse,
-    /// The sum itself, and the largest score as it is: of a chunk.
+    /// The sum and the maximum without changes, for chunks.
     Raw,
 }
 
-/// Scores of edges, on the device.
+/// The scores of edges, as a kernel reads them.
 #[derive(CubeType, CubeLaunch)]
 pub(crate) struct EdgeScores<F: Float, N: Size> {
     a: Box<[Vector<F, N>]>,
@@ -93,19 +94,19 @@ impl<F: Float, N: Size> EdgeScores<F, N> {
     }
 }
 
-/// Where every score is -inf: below every number.
+/// Whether every score is -inf.
 #[cube]
 fn masked<A: Float, N: Size>(largest: Vector<A, N>) -> Vector<bool, N> {
     largest.less_than(&Vector::<A, N>::new(A::min_value()))
 }
 
-/// What is subtracted from scores: the largest, or 0 where that is -inf.
+/// The number that is subtracted from scores: the maximum, or 0 if the maximum is -inf.
 #[cube]
 fn shift<A: Float, N: Size>(largest: Vector<A, N>) -> Vector<A, N> {
     select_many(masked::<A, N>(largest), Vector::<A, N>::new(A::new(0.0_f32)), largest)
 }
 
-/// What is kept of a sum.
+/// Converts a sum to the requested form.
 #[cube]
 fn finish<A: Float, N: Size>(sum: Vector<A, N>, #[comptime] kept: SumForm) -> Vector<A, N> {
     let one = Vector::<A, N>::new(A::new(1.0_f32));
@@ -139,7 +140,7 @@ fn stats_kernel<F: Float, A: Float, N: Size>(
         if p == span.start {
             largest = x;
         } else {
-            // A NaN is never larger, and makes the sum NaN all the same.
+            // NaN is never larger; it reaches the result through the sum.
             largest = select_many(x.greater_than(&largest), x, largest);
         }
     }
@@ -185,7 +186,7 @@ fn combine_stats_kernel<A: Float>(
     let mut sum = zero;
     for chunk in first..last {
         let own = parts[chunk * 2 * width + col];
-        // A chunk of masks only has a sum of 0 that its scale, infinite maybe, must not touch.
+        // A chunk of masked scores has a sum of 0, which must not be multiplied by its scale: that may be infinite.
         let scale = select_many(masked::<A, Const<1>>(own), zero, (own - by).exp());
         sum += parts[chunk * 2 * width + width + col] * scale;
     }
@@ -194,8 +195,8 @@ fn combine_stats_kernel<A: Float>(
     stats[at + width] = finish::<A, Const<1>>(sum, kept);
 }
 
-/// Largest score and what is kept of the sum for every row and column, `[rows, 2, width]` in the type of sums; 0 and
-/// the `kept` of 0 for rows without edges. There is at least one edge.
+/// The maximum score and the sum in the form `kept`, for every row and column: `[rows, 2, width]` in the accumulator type.
+/// For rows without edges the maximum is 0, and the sum is the form of 0. The layout has at least one edge.
 pub(crate) fn stats(layout: &Layout, scores: &Scores<'_>, kept: SumForm) -> CubeTensor {
     let Scores { a, b, width, .. } = *scores;
     let sums = wide(a.dtype);

@@ -1,4 +1,4 @@
-//! Walks the edges of a row, of a chunk of a long row, or one edge, on the device.
+//! Iterates over the edges of a row, or of a chunk of a long row, on the device.
 
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
@@ -6,44 +6,44 @@ use cubecl::prelude::*;
 use crate::device::launch::{arg, unread};
 use crate::message::layout::{CHUNK, Endpoints, Layout};
 
-/// How edges are visited.
+/// The edges that a thread visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Visit {
-    /// A row of a compressed layout with all its edges; long ones are left out.
+    /// All edges of a row of a compressed layout; long rows are skipped.
     Rows,
-    /// A chunk of a long row.
+    /// The edges of a chunk of a long row.
     Chunks,
     /// One edge.
     Edges,
-    /// No edge: row, far node and edge are one number.
+    /// No edge: row, far node and edge id are the index of the row.
     Plain,
 }
 
 /// The edges that a kernel visits.
 #[derive(CubeType, CubeLaunch)]
 pub(crate) struct Edges {
-    /// Offsets of rows; sources, where rows are edges.
+    /// Offsets of rows. If rows are edges: their sources.
     indptr: Box<[u32]>,
-    /// The node at the other endpoint, by position; destinations, where rows are edges.
+    /// The node at the other endpoint, by position. If rows are edges: their destinations.
     indices: Box<[u32]>,
-    /// Edge ids by position, where they differ.
+    /// Edge ids by position, if they differ from positions.
     edge_ids: ComptimeOption<Box<[u32]>>,
-    /// The row of each chunk, then the position at which each starts.
+    /// The row of each chunk, followed by the first position of each chunk.
     chunks: ComptimeOption<Box<[u32]>>,
     /// Rows of the result.
     pub(crate) tasks: usize,
     #[cube(comptime)]
     pub(crate) visit: Visit,
-    /// Whether long rows are left to another launch.
+    /// Whether long rows are processed by another launch.
     #[cube(comptime)]
     pub(crate) split: bool,
-    /// Messages that are on their way at a time.
+    /// Number of messages that a thread loads before it adds them.
     #[cube(comptime)]
     pub(crate) flight: usize,
 }
 
 impl Edges {
-    /// Rows of a layout or chunks of its long rows.
+    /// The rows of a layout, or the chunks of its long rows.
     pub(crate) fn of_rows(layout: &Layout, visit: Visit, flight: usize) -> EdgesLaunch {
         let chunks = layout.heavy.as_ref().filter(|_| visit == Visit::Chunks);
         EdgesLaunch::new(
@@ -62,14 +62,14 @@ impl Edges {
         let none = || ComptimeOptionArgs::None;
         EdgesLaunch::new(arg(src), arg(dst), none(), none(), *edges, Visit::Edges, false, 1)
     }
-    /// Rows without edges; `any` array is not read.
+    /// Rows without a graph; `any` is a placeholder for the arrays.
     pub(crate) fn none(rows: usize, any: &CubeTensor) -> EdgesLaunch {
         let none = || ComptimeOptionArgs::None;
         EdgesLaunch::new(arg(any), unread(), none(), none(), rows, Visit::Plain, false, 1)
     }
 }
 
-/// The edges of one visit.
+/// The row of a thread, and the positions of its edges.
 #[derive(CubeType)]
 pub(crate) struct Span {
     pub(crate) row: usize,
@@ -77,7 +77,7 @@ pub(crate) struct Span {
     pub(crate) end: usize,
 }
 
-/// One edge, as it is visited.
+/// An edge, seen from its row.
 #[derive(CubeType)]
 pub(crate) struct Step {
     pub(crate) row: usize,
@@ -107,8 +107,8 @@ impl Edges {
         Span { row, start, end }
     }
 
-    /// The edges of this thread's row or chunk, where each has a thread for every one of `width` columns; threads
-    /// beyond the last, and those of rows that are left out, end here.
+    /// The edges of this thread's row or chunk, if each row has `width` threads. Threads after the last row and threads of
+    /// skipped rows terminate.
     pub(crate) fn own_span(&self, width: usize) -> Span {
         let pos = ABSOLUTE_POS;
         if pos >= self.tasks * width {

@@ -1,4 +1,4 @@
-//! Computes activations, and their derivatives from the result.
+//! Activations, and their derivatives as functions of the result.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn_cubecl::kernel::{cast, into_contiguous};
@@ -8,7 +8,7 @@ use cubecl::prelude::*;
 
 use crate::device::launch::{address, arg, empty, grid, wide};
 
-/// Which function, and its parameter.
+/// The function of an activation, and its parameter.
 pub(crate) fn kind(activation: Activation) -> (Kind, f64) {
     match activation {
         Activation::None => (Kind::None, 0.0),
@@ -18,7 +18,7 @@ pub(crate) fn kind(activation: Activation) -> (Kind, f64) {
     }
 }
 
-/// Which of them, when a kernel is compiled.
+/// The function of an activation, as a compile-time argument of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     None,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Elu,
 }
 
-/// The function of a vector of entries.
+/// Applies an activation to a vector.
 #[cube]
 pub(crate) fn activate<A: Float, N: Size>(
     x: Vector<A, N>,
@@ -52,7 +52,8 @@ pub(crate) fn activate<A: Float, N: Size>(
     }
 }
 
-/// `act'(y) · g` of one entry; a closed relu chooses 0, for an infinite gradient must not become NaN there.
+/// `act'(y) · g`. For a ReLU with `y = 0` it selects 0 instead of multiplying by 0, so an infinite gradient does not become
+/// NaN.
 #[cube]
 pub(crate) fn pulled<A: Float>(y: A, g: A, parameter: A, #[comptime] kind: Kind) -> A {
     let mut low = A::new(0.0_f32);
@@ -64,7 +65,7 @@ pub(crate) fn pulled<A: Float>(y: A, g: A, parameter: A, #[comptime] kind: Kind)
     if comptime!(kind == Kind::None) {
         g
     } else if comptime!(kind == Kind::Relu) {
-        // NaN is not closed.
+        // The comparison is false for NaN, so NaN propagates.
         select(y <= A::new(0.0_f32), low, g)
     } else {
         select(y > A::new(0.0_f32), g, low)
@@ -89,7 +90,7 @@ fn chain_kernel<F: Float, A: Float>(
         pulled::<A>(A::cast_from(y[pos]), A::cast_from(grad[pos]), parameter.get::<A>(), kind);
 }
 
-/// `act'(out) · grad` in the type of sums; `out` is read if there is an activation.
+/// `act'(out) · grad` in the accumulator type. `out` is read only if there is an activation.
 pub(crate) fn chain(
     grad: &CubeTensor,
     out: Option<CubeTensor>,

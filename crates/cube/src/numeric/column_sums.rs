@@ -1,4 +1,4 @@
-//! Sums a table over its rows, per column, in a fixed order.
+//! Column sums of a table, in a fixed order.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
@@ -7,7 +7,7 @@ use cubecl::prelude::*;
 
 use crate::device::launch::{address, arg, empty, grid, reshaped, wide, zeros};
 
-/// Rows that one thread adds up.
+/// Number of rows that a thread adds.
 const ROWS: usize = 256;
 
 #[cube(launch_unchecked, address_type = "dynamic")]
@@ -36,8 +36,8 @@ fn columns_kernel<F: Float, A: Float, O: Float>(
     out[pos] = O::cast_from(sum);
 }
 
-/// `out[c] = Σ x[r, c]` of `x: [rows, width]` as `[width]` in type `dtype`: rows in runs of 256, runs of runs, and so
-/// on.
+/// `out[c] = Σ x[r, c]` for `x: [rows, width]`, as `[width]` in type `dtype`. Rows are added in runs of 256, the sums of
+/// runs again in runs of 256, and so on.
 pub(crate) fn column_sums(x: CubeTensor, rows: usize, width: usize, dtype: DType) -> CubeTensor {
     let shape = Shape::from(vec![width]);
     if rows == 0 || width == 0 {

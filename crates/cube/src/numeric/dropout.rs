@@ -1,4 +1,4 @@
-//! Defines the counter-based mask of dropout: of rows, and inside attention.
+//! The counter-based mask of dropout, for rows and for attention.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::DType;
@@ -14,10 +14,10 @@ use crate::device::resident::Resident;
 use crate::device::upload::{device_bytes, upload};
 use crate::numeric::philox::DrawsLaunch;
 
-/// The id that each row (or edge) is keyed by, on a device.
+/// The ids that key the draws of rows or edges, on a device.
 #[derive(Clone, Debug)]
 struct RowIds {
-    /// Two words of each.
+    /// Two words per id.
     words: CubeTensor,
     len: usize,
 }
@@ -28,28 +28,28 @@ impl CountBytes for RowIds {
     }
 }
 
-/// Ids of rows on devices, for as long as a caller holds them.
+/// Device copies of ids, as long as a caller holds the array of ids.
 static IDS: Resident<u64, 1, CubeDevice, RowIds> = Resident::new();
 
-/// Which entries a dropout keeps: column `c` of row `r` has word `c % 4` of Philox4x32-10 with counter
-/// `(id(r), c / 4)`, and stays, multiplied by `scale`, iff that is at least `threshold`; otherwise it becomes 0.
+/// The mask of a dropout. Column `c` of row `r` has word `c % 4` of Philox4x32-10 with counter `(id(r), c / 4)`. If the
+/// word is at least `threshold`, the entry is multiplied by `scale`; otherwise it is set to 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Dropout {
     /// The Philox key.
     key: [u32; 2],
-    /// Words of at least this keep their entry, at most 2³².
+    /// Smallest word that keeps its entry, at most 2³².
     threshold: u64,
-    /// What kept entries are multiplied by.
+    /// Factor of kept entries.
     scale: f64,
-    /// Ids of rows; `None` stands for `0..rows`.
+    /// Ids of rows; `None` for `0..rows`.
     ids: Option<RowIds>,
 }
 
 impl Dropout {
-    /// The draws of a plan.
+    /// The mask of a plan.
     ///
     /// # Panics
-    /// If its ids are larger than a buffer of the device.
+    /// If the ids are larger than a buffer of the device.
     #[track_caller]
     pub(crate) fn of(plan: &DropoutPlan, device: &CubeDevice) -> Self {
         let upload = |ids: &[u64]| {
@@ -60,14 +60,14 @@ impl Dropout {
         let ids = plan.ids().map(|ids| IDS.get_or_insert([ids], device.clone(), || upload(ids)));
         Self { key: plan.stream().key(), threshold: plan.threshold(), scale: plan.scale(), ids }
     }
-    /// Refuses fewer ids than rows.
+    /// Panics if there are fewer ids than rows.
     #[track_caller]
     pub(crate) fn check(&self, call: &Call, rows: usize) {
         if let Some(RowIds { words, len }) = &self.ids {
             call.array("dropout.ids", words, *len, rows);
         }
     }
-    /// As a kernel's argument, with sums in `sums`.
+    /// The kernel argument, for accumulators of type `sums`.
     pub(crate) fn launch(&self, sums: DType) -> DrawsLaunch {
         let from = self.threshold.min(u64::from(u32::MAX)) as u32;
         let none = u32::from(self.threshold > u64::from(u32::MAX));

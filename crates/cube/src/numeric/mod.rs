@@ -1,4 +1,4 @@
-//! Scalar functions and reductions that are independent of graphs.
+//! Scalar functions and reductions that do not depend on a graph.
 
 #[expect(unsafe_code, reason = "launches kernels")]
 pub(crate) mod activation;

@@ -1,4 +1,4 @@
-//! Generates counter-based random words on the device, bit for bit those of `burn_gnn_graph::philox4x32`.
+//! Counter-based random words on the device, with the same bits as `burn_gnn_graph::philox4x32`.
 
 use cubecl::prelude::*;
 
@@ -52,7 +52,7 @@ pub(crate) fn pick(words: Vector<u32, Const<4>>, at: u32) -> u32 {
     word
 }
 
-/// Where draws come from, and which of them keep their entry.
+/// The random words of a dropout, and the test whether a word keeps its entry.
 #[derive(CubeType, CubeLaunch)]
 pub(crate) struct Draws {
     pub(crate) key_0: u32,
@@ -63,7 +63,7 @@ pub(crate) struct Draws {
     pub(crate) none: u32,
     /// What kept entries are multiplied by.
     pub(crate) scale: InputScalar,
-    /// Ids of rows in two words each, where they differ.
+    /// Ids of rows, two words each, if they differ from row numbers.
     pub(crate) ids: ComptimeOption<Box<[u32]>>,
 }
 

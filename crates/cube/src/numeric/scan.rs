@@ -1,4 +1,4 @@
-//! Computes offsets from counts (exclusive prefix sums).
+//! Exclusive prefix sums: offsets from counts.
 
 use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
@@ -7,7 +7,7 @@ use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
 
 use crate::device::launch::{address, arg, empty, grid};
 
-/// Threads of a block, and entries of each.
+/// Threads per block, and entries per thread.
 const THREADS: usize = 256;
 const EACH: usize = 4;
 /// Entries that one thread block sums.
@@ -43,7 +43,7 @@ fn scan_kernel(x: &[u32], out: &mut [u32], sums: &mut [u32], n: usize, runs: usi
     let mut sum = shared[unit] - own;
     #[unroll]
     for i in 0..EACH {
-        // One entry behind the last has the sum of all.
+        // The entry after the last one is the total.
         if first + i <= n {
             out[first + i] = sum;
         }
@@ -68,7 +68,7 @@ fn add_kernel(sums: &[u32], out: &mut [u32], n: usize) {
 
 /// `out[i] = Σ x[..i]` for `i` in `0..=n`; sums are below 2³².
 pub(crate) fn exclusive_sums(x: &CubeTensor, n: usize) -> CubeTensor {
-    // One run more where the last is full, for the entry behind the last.
+    // One more run if the last one is full, for the total.
     let runs = n / RUN + 1;
     let ints = |len: usize| empty(x, Shape::from([len.max(4)]), DType::U32);
     let (out, sums) = (ints(n + 1), ints(runs));

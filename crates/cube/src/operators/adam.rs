@@ -1,4 +1,4 @@
-//! Computes a step of Adam in one pass, for all entries or for some rows.
+//! A step of Adam in one pass, for all entries or for selected rows.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn_cubecl::tensor::CubeTensor;
@@ -47,7 +47,7 @@ fn adam_kernel<F: Float, A: Float, N: Size>(
     if comptime!(penalised) {
         g = fma(p, Vector::<A, N>::new(penalty.get::<A>()), g);
     }
-    // Which products are fused with a sum is said here, or CUDA's compiler would choose, for some widths another way.
+    // Fused multiply-adds are explicit, because CUDA's compiler would choose them differently for some vector sizes.
     let m = fma(
         g,
         Vector::<A, N>::new(rest_1.get::<A>()),
@@ -77,7 +77,7 @@ fn adam_kernel<F: Float, A: Float, N: Size>(
 /// `v = beta[1] · moment_2 + rest[1] · g²`, and [`AdamForm`].
 ///
 /// # Shapes
-/// All four tensors, and the results, have one shape.
+/// All four tensors and the results have the same shape.
 ///
 /// # Semantics
 /// f16 and bf16 are widened to f32 and rounded once. Tensors without other references are updated in place.
@@ -100,10 +100,10 @@ pub fn adam_step(
     step(param, grad, [m, v], None, factors)
 }
 
-/// [`adam_step`] of some rows; the others keep their values and moments.
+/// [`adam_step`] of selected rows; the others keep their values and moments.
 ///
 /// # Shapes
-/// - `param` and moments: `[rows, width]`; `grad`: a row for each that is named
+/// - `param` and moments: `[rows, width]`; `grad`: one row per selected row
 /// - returns the shapes of parameter and moments
 ///
 /// # Panics
@@ -125,7 +125,7 @@ pub fn adam_rows(
     step(param, grad, [m, v], Some(ids), &plan.step().factors())
 }
 
-/// A tensor without other references.
+/// Returns a tensor without other references: the tensor itself, or a copy.
 fn own(x: CubeTensor) -> CubeTensor {
     if x.can_mut() { x } else { x.copy() }
 }

@@ -1,5 +1,4 @@
-//! Computes weighted aggregation with its epilogue, `act(after[v] Σ weight[e] · scale[u] · x[u] + bias)`, and its
-//! gradients.
+//! Weighted aggregation with an epilogue, `act(after[v] Σ weight[e] · scale[u] · x[u] + bias)`, and its gradients.
 //!
 //! ```text
 //! h = act'(out) · grad
@@ -54,7 +53,7 @@ impl<F: Float, A: Float, N: Size> Messages<A, N> for Scaled<F, A, N> {
     }
 }
 
-/// What happens to sums.
+/// The factors, bias and activation that are applied to a sum.
 #[derive(CubeType, CubeLaunch)]
 struct Epilogue<A: Float, N: Size> {
     after: ComptimeOption<Box<[A]>>,
@@ -98,7 +97,7 @@ fn aggregate_kernel<F: Float, A: Float, O: Float, N: Size>(
     out[pos] = Vector::<O, N>::cast_from(sum);
 }
 
-/// Long rows out of the sums of their chunks.
+/// Combines the sums of the chunks of long rows, and applies the epilogue.
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn combine_kernel<A: Float, O: Float>(
     chunks: &[A],
@@ -152,11 +151,11 @@ fn ends_kernel<A: Float, O: Float>(
     out[e] = O::cast_from(d);
 }
 
-/// Factors of nodes on a device, in the type of sums, kept with them.
+/// The factors of nodes on a device, in the accumulator type; they are cached with the scale.
 fn factors(scale: Option<&DegreeScale>, like: &CubeTensor) -> Option<CubeTensor> {
     let (sums, device) = (wide(like.dtype), &like.device);
     let make = |scale: &DegreeScale| upload_floats(scale.double(), device, sums);
-    // Without entries they are never read, and no kernel takes them.
+    // An empty array cannot be a kernel argument, and is never read.
     let scale = scale.filter(|scale| !scale.degrees().is_empty())?;
     Some(CubeTensor::clone(&scale.attached().get_or_insert_sized(
         (device.clone(), sums),
@@ -165,20 +164,21 @@ fn factors(scale: Option<&DegreeScale>, like: &CubeTensor) -> Option<CubeTensor>
     )))
 }
 
-/// The result, where the activation needs it.
+/// The result, if the derivative of the activation reads it.
 #[track_caller]
 fn kept(plan: &AggregatePlan, call: &Call, out: Option<CubeTensor>) -> Option<CubeTensor> {
-    plan.keeps_result()
-        .then(|| call.rows("out", call.given("out", out), plan.relation().num_dst(), plan.width()))
+    plan.keeps_result().then(|| {
+        call.rows("out", call.required("out", out), plan.relation().num_dst(), plan.width())
+    })
 }
 
 fn as_sums(x: Option<CubeTensor>, dtype: DType) -> Option<CubeTensor> {
-    // Without entries it is never read, and no kernel takes it.
+    // An empty tensor cannot be a kernel argument, and is never read.
     let x = x.filter(|x| x.meta.num_elements() > 0)?;
     Some(into_contiguous(cast(x, dtype)))
 }
 
-/// Factors and edges of one pass.
+/// The factors and the layout of one pass.
 struct Pass<'a> {
     layout: &'a Layout,
     weight: Option<CubeTensor>,
@@ -199,7 +199,7 @@ impl Pass<'_> {
         )
     }
 
-    /// Of `x: [.., width]`, in type `dtype`.
+    /// Aggregates `x: [.., width]`; the result has type `dtype`.
     fn run(self, x: &CubeTensor, dtype: DType) -> CubeTensor {
         let (layout, sums, width) = (self.layout, wide(x.dtype), x.meta.shape()[1]);
         let shape = Shape::from([layout.rows, width]);
@@ -208,7 +208,7 @@ impl Pass<'_> {
             return out;
         }
         let (client, n) = (out.client.clone(), vector(&out.client, x.dtype, &[width]));
-        // Nobody reads a row of an operand without rows, but a buffer there must be.
+        // The rows of an empty operand are never read, but the argument needs a buffer.
         let rows = if x.meta.num_elements() == 0 { &out } else { x };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
             let threads = tasks * width / n;
@@ -293,7 +293,7 @@ pub fn aggregate(
     pass.run(&x, x.dtype)
 }
 
-/// Gradients of `x` and of the bias of [`aggregate`]; `None` of what is not wanted.
+/// Gradients of `x` and of the bias of [`aggregate`], each `None` unless requested.
 ///
 /// # Shapes
 /// - `grad`: `[num_dst, width]`; `out`: the result, read if there is an activation

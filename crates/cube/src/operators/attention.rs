@@ -1,4 +1,7 @@
-//! Computes attention and its gradients in one pass over edges, without materialising a value per edge and feature.
+//! Attention and its gradients, without materialising a value per edge and feature.
+//!
+//! The algorithm is that of `burn-gnn-cpu`'s module `attention`, which explains its steps. On a GPU it runs as a few
+//! kernels instead of one, each with one thread per row and vector of columns:
 //!
 //! ```text
 //! forward:   statistics of the scores by destination, then     out[v] = Σ m[e] α[e] z[u]        rows of CSC
@@ -7,8 +10,10 @@
 //!            d s[e]  = (m[e] α[e] <grad[v], z[u]> - α[e] T[v]) · slope                           edges
 //!            d a_src = Σ d s over out-edges, d a_dst = Σ d s over in-edges
 //! ```
-//! `α[e] = exp(s[e] - max[v]) · inverse[v]` is made again from the scores wherever it is needed; `m` is dropout, 0 or
-//! the scale, drawn again too.
+//! 1. `α[e] = exp(s[e] - max[v]) · inverse[v]` is recomputed from the scores in every kernel that needs it, and so is the
+//!    mask `m[e]` of dropout (0 or the scale). Only two statistics per destination and head are saved.
+//! 2. Edge-parallel work (`d s`) runs with one thread per edge and head; all sums are gathers over rows, so there are no
+//!    atomics.
 
 use std::sync::Arc;
 
@@ -34,13 +39,13 @@ use crate::message::walk::{Edges, Step};
 use crate::numeric::dropout::Dropout;
 use crate::numeric::philox::{Draws, pick};
 
-/// Where scores come from.
+/// The operands of the scores.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // One is made for a call, and moved once.
 pub enum AttentionScores {
     /// `a_src`, `[num_src, heads]`, and `a_dst`, `[num_dst, heads]`.
     Nodes(CubeTensor, CubeTensor),
-    /// Logits, `[num_edges, heads]`.
+    /// Scores per edge, `[num_edges, heads]`.
     Edges(CubeTensor),
 }
 
@@ -55,7 +60,7 @@ impl AttentionScores {
             Self::Edges(x) => Self::Edges(call.rows("logits", x, relation.num_edges(), heads)),
         }
     }
-    /// As kernels over rows of destinations, or of sources, read them.
+    /// The scores for a kernel whose rows are destinations or, if `reversed`, sources.
     fn seen(&self, reversed: bool, plan: &AttentionPlan) -> Scores<'_> {
         let (a, b, place) = match (self, reversed) {
             (Self::Edges(x), _) => (x, x, ScorePlace::Edges),
@@ -70,21 +75,21 @@ impl AttentionScores {
     }
 }
 
-/// Weights of edges.
+/// Computes the weights of edges in a kernel.
 #[derive(CubeType, CubeLaunch)]
 struct Weights<F: Float, A: Float> {
     scores: EdgeScores<F, Const<1>>,
     /// Statistics of destinations.
     stats: Box<[A]>,
     draws: ComptimeOption<Draws>,
-    /// Whether rows are sources, so that statistics are those of the far node.
+    /// Whether rows are sources; then the statistics belong to the far node.
     #[cube(comptime)]
     reversed: bool,
 }
 
 #[cube]
 impl<F: Float, A: Float> Weights<F, A> {
-    /// `α` of head `head` of one edge, before dropout.
+    /// `α` of an edge and head, before dropout.
     fn alpha(&self, step: &Step, head: usize) -> A {
         let heads = self.scores.width;
         let s = self.scores.score::<A>(step, head);
@@ -93,7 +98,7 @@ impl<F: Float, A: Float> Weights<F, A> {
         (s.extract(0usize) - self.stats[at]).exp() * self.stats[at + heads]
     }
 
-    /// `x` of an edge and head after dropout.
+    /// Applies dropout to the value `x` of an edge and head.
     fn dropped(&self, x: A, edge: usize, head: usize) -> A {
         let mut out = x;
         #[comptime]
@@ -106,7 +111,7 @@ impl<F: Float, A: Float> Weights<F, A> {
     }
 }
 
-/// Weighted rows of the far nodes, of one head.
+/// Messages: rows of the far nodes times the weight of the edge, for one head.
 #[derive(CubeType)]
 struct Weighted<'a, F: Float, A: Float, N: Size> {
     weights: &'a Weights<F, A>,
@@ -166,7 +171,7 @@ fn scores_grad_kernel<F: Float, A: Float, O: Float>(
     }
     let edge = pos / heads;
     let head = pos % heads;
-    // Rows are sources here: an edge is seen from its source.
+    // Rows are sources in this kernel.
     let s = edges.step(edge, edge);
     let x = weights.alpha(&s, head);
     let w = weights.dropped(x, edge, head);
@@ -179,7 +184,7 @@ fn scores_grad_kernel<F: Float, A: Float, O: Float>(
     out[pos] = O::cast_from(d);
 }
 
-/// One call: its plan, and its draws on the device.
+/// A plan, and its dropout mask on the device.
 struct Attention<'a> {
     plan: &'a AttentionPlan,
     draws: Option<Dropout>,
@@ -202,7 +207,7 @@ impl<'a> Attention<'a> {
         WeightsLaunch::new(scores, arg(stats), draws.into(), reversed)
     }
 
-    /// Sums of rows of `x` with the weights of edges, for every row of `layout`.
+    /// The weighted sums of rows of `x`, for every row of `layout`.
     fn gather(
         &self,
         layout: &Layout,
@@ -249,8 +254,8 @@ impl<'a> Attention<'a> {
 ///   destination and head, and 1 / Σ exp(score - largest); zeros where no in-edge has a score above -inf
 ///
 /// # Semantics
-/// `-inf` is a mask; a destination of masks only, or without in-edges, gets 0. NaN and `+inf` propagate. f16 and
-/// bf16 are computed in f32 and rounded once.
+/// A score of `-inf` masks its edge. A destination without in-edges, or with masked edges only, gets 0. NaN and `+inf`
+/// propagate. f16 and bf16 are computed in f32 and rounded once.
 ///
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
@@ -278,12 +283,12 @@ pub fn attention(
     (Attention::new(plan, &z.device).gather(&layout, false, &scores, &kept, &z), kept)
 }
 
-/// What the gradient of an attention reads.
+/// The saved tensors that the gradient of attention reads.
 #[derive(Clone, Debug)]
 pub struct AttentionKept {
     /// The result.
     pub out: CubeTensor,
-    /// Its statistics.
+    /// The statistics that [`attention`] returned.
     pub stats: CubeTensor,
     /// Rows of sources.
     pub z: CubeTensor,
@@ -294,22 +299,22 @@ pub struct AttentionKept {
 /// Which gradients are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttentionGradMask {
-    /// Of `z`.
+    /// The gradient of `z`.
     pub z: bool,
-    /// Of `a_src`, or of the logits.
+    /// The gradient of `a_src`, or of the scores per edge.
     pub first: bool,
-    /// Of `a_dst`.
+    /// The gradient of `a_dst`.
     pub second: bool,
 }
 
-/// Gradients of [`attention`]: of `z`, then of `a_src` and `a_dst`, or of the logits and nothing.
+/// Gradients of [`attention`]: of `z`, of `a_src` or the scores per edge, and of `a_dst`.
 ///
 /// # Shapes
 /// - `grad`: `[num_dst, heads, dim]`
-/// - returns the shapes of the operands; what is not wanted has shape `[0]`
+/// - returns the shapes of the operands; gradients that are not requested have shape `[0]`
 ///
 /// # Cost
-/// Beside the results one number for every edge and head, twice, where a gradient of scores is asked for.
+/// If a gradient of scores is requested, two temporary numbers per edge and head.
 ///
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
@@ -368,7 +373,7 @@ pub fn attention_grad(
 }
 
 impl Attention<'_> {
-    /// Gradient of the sum of both endpoints, or of the logit, for every edge and head.
+    /// The gradient of `a_src[u] + a_dst[v]`, or of the score, for every edge and head.
     fn scores_grad(
         &self,
         grad: &CubeTensor,

@@ -1,4 +1,4 @@
-//! Computes cross entropy of chosen rows and its gradient.
+//! Cross entropy of selected rows, and its gradient.
 //!
 //! ```text
 //! stats[i] = (largest logit of row i, 1 / Σ exp(logit - largest))       a group of threads for every chosen row
@@ -26,14 +26,14 @@ use crate::message::layout::{csr, endpoints};
 use crate::numeric::column_sums::column_sums;
 use crate::operators::gather_scatter::RowIndex;
 
-/// Chosen rows and the class of each, on the host and on devices. Cloning costs one reference count.
+/// Selected rows and the class of each, on the host and on devices. Cloning increments a reference count.
 #[derive(Clone, Debug)]
 struct LossRows(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     index: RowIndex,
-    /// A copy: the caller's array must go when the caller lets it go.
+    /// A copy, so that the caller's array is freed when the caller drops it.
     targets: Vec<u32>,
     attached: Attached,
 }
@@ -44,7 +44,7 @@ impl CountBytes for LossRows {
     }
 }
 
-/// By the rows that there are, for as long as a caller holds both arrays.
+/// Cached by number of rows, as long as a caller holds both arrays.
 static ROWS: Resident<u32, 2, usize, LossRows> = Resident::new();
 
 impl LossRows {
@@ -66,7 +66,7 @@ impl LossRows {
     }
 }
 
-/// Adds or compares the numbers of the threads of a group as a tree; all of them get the result.
+/// Reduces the numbers of the threads of a group as a tree, by sum or maximum; all threads get the result.
 #[cube]
 fn fold<A: Float>(
     shared: &mut Shared<[A]>,
@@ -116,7 +116,7 @@ fn loss_kernel<F: Float, A: Float>(
     let here = i < count;
     let base = rows[select(here, i, 0usize)] as usize * classes;
     let mut shared = Shared::<[A]>::new_slice(threads);
-    // Every lane starts at a logit of the row, so that no number stands for "none".
+    // Every lane starts with a logit of the row, so no sentinel is needed.
     let mut largest = A::cast_from(logits[base + lane % classes]);
     let mut c = lane;
     while c < classes {
@@ -171,18 +171,18 @@ fn loss_grad_kernel<F: Float, A: Float>(
     out[pos] = F::cast_from(sum);
 }
 
-/// `factor · Σ -ln softmax(logits[rows[i]])[targets[i]]`, and what its gradient reads.
+/// The loss `factor · Σ -ln softmax(logits[rows[i]])[targets[i]]`, and statistics for its gradient.
 ///
 /// # Shapes
 /// - `logits`: `[rows, classes]`
-/// - returns `[1]`, and for each chosen row its largest logit and 1 / Σ exp(logit - largest), `[chosen rows, 2]` in the
-///   type of sums
+/// - returns `[1]`, and for each selected row its maximum logit and 1 / Σ exp(logit - maximum): `[selected rows, 2]` in the
+///   accumulator type
 ///
 /// # Semantics
-/// 0 without chosen rows. Losses are added in runs of 256 rows, then of runs.
+/// The loss of no rows is 0. Losses are added in runs of 256 rows, and then over runs.
 ///
 /// # Panics
-/// If the logits have another shape than that of the plan.
+/// If the shape of the logits differs from the plan.
 #[track_caller]
 pub fn cross_entropy(plan: &CrossEntropyPlan, logits: CubeTensor) -> (CubeTensor, CubeTensor) {
     let rows = LossRows::of(plan);
@@ -228,11 +228,11 @@ pub fn cross_entropy(plan: &CrossEntropyPlan, logits: CubeTensor) -> (CubeTensor
     (cast(loss, logits.dtype), stats)
 }
 
-/// Gradient of the logits of [`cross_entropy`] from that of the loss, `[1]`, in the element type of the logits.
+/// Gradient of the logits of [`cross_entropy`], in their element type, from the gradient of the loss, `[1]`.
 ///
 /// # Shapes
-/// - `stats`: as [`cross_entropy`] returned them; `logits`: as given to it
-/// - returns the shape of the logits; 0 in rows that are not chosen, a sum in rows that are chosen twice
+/// - `stats`: the statistics that [`cross_entropy`] returned; `logits`: its operand
+/// - returns the shape of the logits; rows that are not selected are 0, rows that are selected twice are sums
 ///
 /// # Panics
 /// If an operand has another shape, element type or device.

@@ -1,4 +1,4 @@
-//! Computes softmax over the in-edges of a node, and its gradient.
+//! Softmax over the in-edges of every destination, and its gradient.
 //!
 //! ```text
 //! y[e]   = exp(x[e] - max of v) / sum of v          statistics by rows, then edges in parallel
@@ -57,18 +57,18 @@ fn gradient_kernel<F: Float, A: Float, N: Size>(
     out[pos] = Vector::<F, N>::cast_from(Vector::<A, N>::cast_from(y[pos]) * difference);
 }
 
-/// Softmax over the edges of each destination, `y[e] = exp(x[e]) / Σ exp(x[e'])`, for every column on its own.
+/// Softmax over the in-edges of each destination, `y[e] = exp(x[e]) / Σ exp(x[e'])`, per column.
 ///
-/// Over a part of the edges, and over edges of several relations at once: of a relation of those edges. Over segments
-/// of rows: of a relation whose destinations are the segments.
+/// For a softmax over a subset of the edges, or over the edges of several relations, use a relation of these edges. For
+/// segments of rows, use a relation whose destinations are the segments.
 ///
 /// # Shapes
 /// - `x`: `[num_edges, ..]`
 /// - returns the same shape
 ///
 /// # Semantics
-/// The largest logit of a destination is subtracted first. `-inf` is a mask, of probability 0 even where all logits
-/// of a destination are masks. NaN and `+inf` make the probabilities of their destination and column NaN.
+/// The maximum logit of a destination is subtracted first. A logit of `-inf` masks its edge, which gets 0, even if all
+/// edges of the destination are masked. NaN and `+inf` make all results of their destination and column NaN.
 ///
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.

@@ -1,11 +1,11 @@
-//! Computes bias, activation and dropout in one pass, and their gradients.
+//! Bias, activation and dropout in one pass, and their gradients.
 //!
 //! ```text
 //! out = drop(act(x + bias))                              a thread for four columns of a row, which share their draws
 //! h   = drop(grad) · act'(act(x + bias));  d x = h, d bias = Σ h
 //! ```
-//! Of a relu backward reads which entries it and dropout let through, four of them in a number; of other activations
-//! the result. Masks of dropout are drawn again.
+//! For ReLU, backward reads a bit per entry, which is set if ReLU and dropout pass the entry; a number has four bits. For
+//! other activations it reads the result, and draws the mask of dropout again.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
@@ -21,21 +21,21 @@ use crate::numeric::column_sums::column_sums;
 use crate::numeric::dropout::Dropout;
 use crate::numeric::philox::Draws;
 
-/// What the gradient of an epilogue reads.
+/// The saved data that the gradient of an epilogue reads.
 #[derive(Clone, Debug)]
 pub enum EpilogueKept {
-    /// Nothing: no activation.
+    /// Nothing: there is no activation.
     Nothing,
     /// The result.
     Output(CubeTensor),
-    /// What [`epilogue`] returned beside it.
+    /// The bits that [`epilogue`] returned.
     Open(CubeTensor),
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn epilogue_kernel<F: Float, A: Float>(
-    // First, so that it stands for `open` where that is not written.
+    // The first argument, because `unread` aliases it for an `open` that is not written.
     out: &mut [F],
     x: &[F],
     bias: &ComptimeOption<Box<[F]>>,
@@ -46,7 +46,7 @@ fn epilogue_kernel<F: Float, A: Float>(
     width: usize,
     blocks: usize,
     #[comptime] kind: Kind,
-    // Whether open entries are written.
+    // Whether the bits of passed entries are written.
     #[comptime] marks: bool,
     #[define(F, A)] _types: [ElemType; 2],
 ) {
@@ -86,7 +86,7 @@ fn epilogue_kernel<F: Float, A: Float>(
             let y = F::cast_from(y);
             out[at] = y;
             if comptime!(marks) {
-                // NaN is open.
+                // NaN passes.
                 bits += select(y <= F::new(0.0_f32), 0u32, bit);
             }
         }
@@ -144,7 +144,7 @@ fn epilogue_grad_kernel<F: Float, A: Float, O: Float>(
                 g *= scale;
             }
             if comptime!(open.is_some()) {
-                // What dropout took is closed too.
+                // Dropped entries do not pass either.
                 g = select(bits & bit == 0u32, zero, g);
             } else {
                 #[comptime]
@@ -163,13 +163,13 @@ fn epilogue_grad_kernel<F: Float, A: Float, O: Float>(
     }
 }
 
-/// Blocks of four columns of a row.
+/// Number of blocks of four columns of a row.
 fn blocks(width: usize) -> usize {
     width.div_ceil(4)
 }
 
-/// `drop(act(x + bias))` of `rows` rows of `width` columns, of which there are some, and where there are `marks` which
-/// entries are open.
+/// Writes `drop(act(x + bias))` of `rows` rows of `width` columns, both at least 1, and the bits of passed entries if there
+/// are `marks`.
 fn forward(
     x: &CubeTensor,
     bias: Option<&CubeTensor>,
@@ -207,8 +207,8 @@ fn forward(
     out
 }
 
-/// `drop(act(x + bias))`, and with `open` which entries are not closed, that is at most 0: four columns of a row in the
-/// lowest bits of a number, `[rows · ⌈width / 4⌉]`; without it that is `[0]`.
+/// `drop(act(x + bias))`. If `open` is set, also a bit per entry, which is set unless the result is at most 0. The lowest
+/// bits of a number have four columns of a row: `[rows · ⌈width / 4⌉]`, or `[0]` without `open`.
 ///
 /// # Shapes
 /// - `x`: `[rows, width]`; `bias`: `[width]`
@@ -241,17 +241,18 @@ pub fn epilogue(
     (out, marks)
 }
 
-/// `x` with dropped entries 0 and the others scaled. It is linear, so it is its own gradient.
+/// Applies dropout: sets dropped entries to 0 and scales the others. It is linear with a symmetric matrix, so the same
+/// function computes its gradient.
 ///
 /// # Shapes
-/// - `x`: `[rows, ..]`; columns are counted through all axes but the first
+/// - `x`: `[rows, ..]`; all axes but the first are flattened to columns
 /// - returns the same shape
 ///
 /// # Semantics
 /// A dropped NaN is 0. f16 and bf16 are scaled in f32.
 ///
 /// # Panics
-/// If `x` is not made of floats, has no axis, or there are ids, but fewer than rows.
+/// If `x` is not a float tensor, has no axis, or if there are fewer ids than rows.
 #[track_caller]
 pub fn dropout_rows(plan: &DropoutPlan, x: CubeTensor) -> CubeTensor {
     let call = Call::new("dropout_rows", "x", &x);
@@ -266,7 +267,7 @@ pub fn dropout_rows(plan: &DropoutPlan, x: CubeTensor) -> CubeTensor {
     forward(&x, None, Activation::None, Some(&dropout), None, [rows, width])
 }
 
-/// Gradients of `x` and of the bias of [`epilogue`]; the second is `[0]` unless asked for.
+/// Gradients of `x` and of the bias of [`epilogue`]; the second is `[0]` unless requested.
 ///
 /// # Shapes
 /// - `grad`: `[rows, width]`
@@ -297,7 +298,7 @@ pub fn epilogue_grad(
         let d_bias = zeros(&grad, Shape::from([if bias { width } else { 0 }]), dtype);
         return (grad, d_bias);
     }
-    // Sums over rows are of numbers that are not rounded yet.
+    // The gradient of the bias is summed before `d x` is rounded.
     let h = empty(&grad, shape, if bias { sums } else { dtype });
     let draws = plan.dropout().map(|plan| Dropout::of(plan, &grad.device));
     let (blocks, (kind, parameter)) = (blocks(width), kind(plan.activation()));

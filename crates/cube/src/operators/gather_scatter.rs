@@ -1,4 +1,4 @@
-//! Gathers rows by index, and scatter-adds them in backward.
+//! Gathers rows by index, and scatter-adds them as its gradient.
 
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Bytes, CountBytes, GraphError, Relation};
@@ -10,8 +10,8 @@ use crate::message::formula::{Formula, Place};
 use crate::message::layout::{csr, endpoints};
 use crate::message::message_pass::{MessagePass, Over, Source};
 
-/// Which rows of a table are meant, in any order and any number of times. Sorted once at the first scatter and kept
-/// on the device, so one index serves any number of calls; a clone costs one reference count.
+/// Row numbers of a table, in any order and with duplicates. The first scatter sorts them and caches the result on the
+/// device, so reuse an index for several calls. Cloning increments a reference count.
 #[derive(Clone, Debug)]
 pub struct RowIndex(Relation);
 
@@ -22,10 +22,10 @@ impl CountBytes for RowIndex {
 }
 
 impl RowIndex {
-    /// `index[i]` is the row of a table of `num_rows` rows that row `i` is.
+    /// Row `i` of a gathered result is row `index[i]` of a table of `num_rows` rows.
     ///
     /// # Errors
-    /// A row that the table does not have, or more than `u32::MAX - 1` rows.
+    /// A row is out of range, or there are more than `u32::MAX - 1` rows.
     pub fn new(index: &[u32], num_rows: usize) -> Result<Self, GraphError> {
         let places = (0..index.len() as u32).collect();
         Ok(Self(Relation::from_coo(num_rows, index.len(), index.to_vec(), places)?))
@@ -33,15 +33,15 @@ impl RowIndex {
     pub(crate) fn relation(&self) -> &Relation {
         &self.0
     }
-    /// Rows named.
+    /// Number of gathered rows.
     pub fn len(&self) -> usize {
         self.0.num_edges()
     }
-    /// Whether no row is named.
+    /// Whether no rows are gathered.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Rows of the table.
+    /// Number of rows of the table.
     pub fn num_rows(&self) -> usize {
         self.0.num_src()
     }
@@ -66,7 +66,7 @@ pub fn gather_rows(table: CubeTensor, index: &RowIndex) -> CubeTensor {
     copy(over, table, Place::Row, index.len(), &features)
 }
 
-/// `out[r] = Σ rows[i]` over `i` with `index[i] = r`, in ascending `i`; 0 for rows that are not named.
+/// `out[r] = Σ rows[i]` over `i` with `index[i] = r`, in ascending `i`; 0 for rows that are not in the index.
 ///
 /// # Shapes
 /// - `rows`: `[index.len(), ..]`

@@ -1,23 +1,23 @@
-//! Computes GSDDMM (one result row per edge from two operand rows) and its gradients.
+//! GSDDMM (a result row per edge from two operand rows), and its gradients.
 //!
 //! ```text
 //! out[e]   = op(lhs[a], rhs[b])                        a, b: source, destination or id of e
 //! d own[n] = Σ over the edges e of n of d op/d own · grad[e]     rows of CSR (sources) or CSC (destinations)
 //! d own[e] =                            d op/d own · grad[e]     edges
 //! ```
-//! Axes that were broadcast are summed.
+//! Broadcast axes are summed. The module `gsddmm` of `burn-gnn-cpu` explains the algorithm.
 
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
-use crate::device::check::{Call, given};
+use crate::device::check::{Call, required};
 use crate::device::launch::{with_rows, zeros};
 use crate::message::broadcast::Map;
 use crate::message::formula::{Formula, Place};
 use crate::message::layout::{csc, csr, endpoints};
 use crate::message::message_pass::{MessagePass, Over, Source};
 
-/// The place of a target where `Place::Row` is `near`.
+/// The place of a target, if rows are the nodes `near`.
 fn place(target: Target, near: Target) -> Place {
     match target {
         Target::Edge => Place::Edge,
@@ -26,12 +26,12 @@ fn place(target: Target, near: Target) -> Place {
     }
 }
 
-/// Columns of a product that one entry of the result stands for.
+/// The columns of the product that each entry of the result sums.
 fn dotted(plan: &GsddmmPlan) -> usize {
     if plan.op() == SddmmOp::Dot { plan.product().last().copied().unwrap_or(1) } else { 1 }
 }
 
-/// The operand of one side, as a message reads it.
+/// The operand of one side as the source of messages.
 #[track_caller]
 fn source(
     plan: &GsddmmPlan,
@@ -41,30 +41,30 @@ fn source(
     near: Target,
 ) -> Source {
     let (arg, own) = (if side == Side::Lhs { "lhs" } else { "rhs" }, plan.map(side));
-    let x = call.rows(arg, call.given(arg, x), plan.operand_rows(side), own.len);
+    let x = call.rows(arg, call.required(arg, x), plan.operand_rows(side), own.len);
     Source::new(x, place(plan.target(side), near), Map::new(&own.own, plan.product()))
 }
 
 /// GSDDMM.
 ///
 /// # Shapes
-/// - `lhs`, `rhs`: `[rows of the target, ..]` with the feature shapes of the plan; what the operator does not look at
-///   may be `None`
+/// - `lhs`, `rhs`: `[rows of the target, ..]` with the feature shapes of the plan; an operand that the operator does not
+///   read may be `None`
 /// - returns `[num_edges, ..]` with the broadcast feature shape, the last axis 1 for a dot
 ///
 /// # Semantics
-/// f16 and bf16 are computed in f32 and rounded once. A dot without feature axes is a product; one over an axis of
+/// f16 and bf16 are computed in f32 and rounded once. A dot without feature axes is a product; a dot over an axis of
 /// length 0 is 0.
 ///
 /// # Panics
-/// If an operand that the operator looks at is missing or has another shape, element type or device, or the graph is
-/// larger than a buffer of the device.
+/// If a required operand is `None` or has another shape, element type or device, or if the graph is larger than a buffer
+/// of the device.
 #[track_caller]
 pub fn gsddmm(plan: &GsddmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
     let product = plan.product();
     let first = match plan.op() {
-        SddmmOp::CopyRhs => given("gsddmm", "rhs", rhs.clone()),
-        _ => given("gsddmm", "lhs", lhs.clone()),
+        SddmmOp::CopyRhs => required("gsddmm", "rhs", rhs.clone()),
+        _ => required("gsddmm", "lhs", lhs.clone()),
     };
     let checked =
         Call::new("gsddmm", if plan.op() == SddmmOp::CopyRhs { "rhs" } else { "lhs" }, &first);
@@ -91,16 +91,16 @@ pub fn gsddmm(plan: &GsddmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor
 /// Gradient of GSDDMM for one operand.
 ///
 /// # Shapes
-/// - `grad`: that of the result
-/// - `lhs`, `rhs`: as given to the forward pass, read as follows, others may be `None`: the other operand by the
-///   gradients of mul and dot, `rhs` by the gradient of `lhs` of div, both by that of `rhs` of div
+/// - `grad`: the gradient of the result
+/// - `lhs`, `rhs`: the operands of the forward pass, or `None` if the gradient does not read them. The gradients of mul and
+///   dot read the other operand. For div, the gradient of `lhs` reads `rhs`, and the gradient of `rhs` reads both.
 /// - returns the shape of the operand
 ///
 /// # Semantics
-/// Sums in the order of the operand's edges. The gradient of an operand that the operator does not look at is 0.
+/// Sums run in the order of the operand's edges. The gradient of an operand that the operator does not read is 0.
 ///
 /// # Panics
-/// If an operand that the gradient reads is missing or has another shape, element type or device.
+/// If a required operand is `None` or has another shape, element type or device.
 #[track_caller]
 pub fn gsddmm_grad(
     plan: &GsddmmPlan,

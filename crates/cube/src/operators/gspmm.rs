@@ -1,18 +1,26 @@
-//! Computes GSpMM (messages along edges, reduced at destinations) and its gradients.
+//! GSpMM (messages along edges, reduced at destinations), and its gradients.
 //!
 //! ```text
 //! out[v]   = reduce over in-edges (u, v, e) of op(lhs[u], rhs[e])                      rows of CSC
 //! d lhs[u] = Σ over out-edges (u, v, e) of w[v] · d op/d lhs · grad[v]                 rows of CSR
 //! d rhs[e] =                               w[v] · d op/d rhs · grad[v]                 edges
 //! ```
-//! `w` is 1 for sum and 1 / degree for mean; under max and min an entry passes only where `e` is the argmax or argmin.
-//! Axes that were broadcast are summed.
+//! `w` is 1 for sum and 1 / degree for mean. For max and min an edge contributes only to the columns of which it is the
+//! argmax or argmin. Broadcast axes are summed.
+//!
+//! The module `gspmm` of `burn-gnn-cpu` explains the algorithm. On a GPU:
+//!
+//! 1. There is one thread per row and vector of columns. Adjacent threads read adjacent columns, so loads are coalesced.
+//! 2. A thread loads several messages before it adds them, which hides the latency of memory: the fastest of eight
+//!    variants on an H200, by a quarter to a third (docs/measurements/2026-11-26-gpus.md).
+//! 3. Rows of more than `CHUNK` edges are split into chunks, whose sums are added in order. Otherwise the thread of a
+//!    high-degree node would run long after all others.
 
 use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_plan::{BinaryOp, GspmmPlan, Reduce, Side};
 
-use crate::device::check::{Call, given};
+use crate::device::check::{Call, required};
 use crate::device::launch::{with_rows, zeros};
 use crate::message::argmax::select;
 use crate::message::broadcast::Map;
@@ -20,7 +28,7 @@ use crate::message::formula::{Formula, Place};
 use crate::message::layout::{csc, csr, endpoints};
 use crate::message::message_pass::{MessagePass, Over, Source};
 
-/// The operand of one side, as a message reads it.
+/// The operand of one side as the source of messages.
 #[track_caller]
 fn source(
     plan: &GspmmPlan,
@@ -30,11 +38,11 @@ fn source(
     place: Place,
 ) -> Source {
     let (arg, own) = (if side == Side::Lhs { "lhs" } else { "rhs" }, plan.map(side));
-    let x = call.rows(arg, call.given(arg, x), plan.operand_rows(side), own.len);
+    let x = call.rows(arg, call.required(arg, x), plan.operand_rows(side), own.len);
     Source::new(x, place, Map::new(&own.own, plan.out()))
 }
 
-/// Operands of messages; those that the operator does not look at may be missing.
+/// The operands of messages; an operand that the operator does not read may be `None`.
 #[track_caller]
 fn sources(
     plan: &GspmmPlan,
@@ -51,7 +59,7 @@ fn sources(
         BinaryOp::Div => (Formula::Div, [true; 2]),
     };
     let first =
-        if reads_lhs { given(op, "lhs", lhs.clone()) } else { given(op, "rhs", rhs.clone()) };
+        if reads_lhs { required(op, "lhs", lhs.clone()) } else { required(op, "rhs", rhs.clone()) };
     let call = Call::new(op, if reads_lhs { "lhs" } else { "rhs" }, &first);
     let lhs = reads_lhs.then(|| source(plan, &call, Side::Lhs, lhs, Place::Far));
     let rhs = reads_rhs.then(|| source(plan, &call, Side::Rhs, rhs, Place::Edge));
@@ -61,16 +69,16 @@ fn sources(
 /// GSpMM by sum or mean, `out[v] = Σ op(lhs[u], rhs[e])` over in-edges `(u, v, e)`.
 ///
 /// # Shapes
-/// - `lhs`: `[num_src, ..]`; `rhs`: `[num_edges, ..]` with the feature shapes of the plan; what the operator does not
-///   look at may be `None`
+/// - `lhs`: `[num_src, ..]`; `rhs`: `[num_edges, ..]` with the feature shapes of the plan; an operand that the operator does
+///   not read may be `None`
 /// - returns `[num_dst, ..]` with the broadcast feature shape
 ///
 /// # Semantics
-/// 0 without in-edges; mean divides by the in-degree; f16 and bf16 are summed in f32.
+/// Destinations without in-edges get 0. Mean divides by the in-degree. f16 and bf16 are summed in f32.
 ///
 /// # Panics
-/// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is max
-/// or min, or the graph is larger than a buffer of the device.
+/// If a required operand is `None` or has another shape, element type or device, if the reducer is max or min, or if the
+/// graph is larger than a buffer of the device.
 #[track_caller]
 pub fn gspmm(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
     assert!(
@@ -101,19 +109,19 @@ pub(crate) fn sums(
     .run()
 }
 
-/// GSpMM by max or min: values, and the id of the argmax or argmin edge of every entry (the bits of a `u32` in an i32
-/// tensor, all ones where there is no edge).
+/// GSpMM by max or min: values, and the edge id of the argmax or argmin of every entry (the bits of a `u32` in an i32
+/// tensor, all ones if there is no edge).
 ///
 /// # Shapes
-/// As [`gspmm`]; both results have its shape.
+/// As for [`gspmm`]; both results have the shape of its result.
 ///
 /// # Semantics
-/// 0 without in-edges. Of equal messages the one with the smallest edge id wins; the first NaN wins over every
-/// number.
+/// Destinations without in-edges get 0. Of equal messages the smallest edge id is selected. The first NaN is selected over
+/// every number.
 ///
 /// # Panics
-/// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is sum
-/// or mean, or the graph is larger than a buffer of the device.
+/// If a required operand is `None` or has another shape, element type or device, if the reducer is sum or mean, or if the
+/// graph is larger than a buffer of the device.
 #[track_caller]
 pub fn gspmm_select(
     plan: &GspmmPlan,
@@ -141,18 +149,17 @@ pub fn gspmm_select(
 /// Gradient of GSpMM for one operand.
 ///
 /// # Shapes
-/// - `grad`: that of the result; `arg`: the argmax or argmin edges that [`gspmm_select`] returned, for max and min
-/// - `lhs`, `rhs`: as given to the forward pass, read as follows, others may be `None`: `rhs` by the gradient of `lhs`
-///   of mul and div, `lhs` by that of `rhs` of mul, both by that of `rhs` of div
+/// - `grad`: the gradient of the result; `arg`: for max and min, the edge ids that [`gspmm_select`] returned
+/// - `lhs`, `rhs`: the operands of the forward pass, or `None` if the gradient does not read them. The gradient of `lhs` of
+///   mul and div reads `rhs`; the gradient of `rhs` of mul reads `lhs`, and that of div reads both.
 /// - returns the shape of the operand
 ///
 /// # Semantics
-/// Sums in the order of the operand's edges. What an edge that did not win holds, an infinity too, is not seen. The
-/// gradient of an operand that the operator does not look at is 0.
+/// Sums run in the order of the operand's edges. Values of edges that are not the argmax, including infinities, have no
+/// influence. The gradient of an operand that the operator does not read is 0.
 ///
 /// # Panics
-/// If an operand that the gradient reads, or `arg` of max and min, is missing or has another shape, element type or
-/// device.
+/// If a required operand, or `arg` of max and min, is `None` or has another shape, element type or device.
 #[track_caller]
 pub fn gspmm_grad(
     plan: &GspmmPlan,
@@ -168,15 +175,15 @@ pub fn gspmm_grad(
     let features = plan.out().to_vec();
     let width = features.iter().product();
     let grad = checked.rows("grad", grad, relation.num_dst(), width);
-    let argmax =
-        selects.then(|| checked.ids("arg", checked.given("arg", arg), relation.num_dst(), width));
+    let argmax = selects
+        .then(|| checked.ids("arg", checked.required("arg", arg), relation.num_dst(), width));
     let own = &plan.map(side).own;
     let shape = with_rows(plan.operand_rows(side), own);
     if matches!((plan.op(), side), (BinaryOp::CopyRhs, Side::Lhs) | (BinaryOp::CopyLhs, Side::Rhs))
     {
         return zeros(&grad, shape, dtype);
     }
-    // Rows of the gradient of `lhs` are sources; edges are rows of that of `rhs`, seen from their source too.
+    // The rows of the gradient of `lhs` are sources, and those of the gradient of `rhs` are edges.
     let reads = |side, x, place| source(plan, &checked, side, x, place);
     let g = Source::new(grad, Place::Far, Map::same(width));
     let (formula, operands) = match (plan.op(), side) {

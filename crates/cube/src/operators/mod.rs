@@ -1,4 +1,4 @@
-//! The operators: check operands, choose kernels, launch them.
+//! The operators: they validate operands, select kernels and launch them.
 
 #[expect(unsafe_code, reason = "launches kernels")]
 pub(crate) mod adam;

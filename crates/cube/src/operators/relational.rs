@@ -1,7 +1,8 @@
-//! Computes relational aggregation, `out[v] = Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r`, and its gradients.
+//! Relational aggregation, `out[v] = Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r`, and its gradients.
 //!
-//! Edges are grouped into pairs of a node and a relation. Rows are summed pair by pair first, so every pair, not every
-//! edge, is multiplied with a matrix:
+//! The module `relational` of `burn-gnn-cpu` explains the algorithm. On a GPU it is composed of three kernels: edges are
+//! grouped into pairs of a node and a relation, the rows of each pair are summed, and then there is one matrix product per
+//! pair instead of one per edge:
 //!
 //! ```text
 //! rows[pair] = Σ norm[e] · x[u] over the edges of the pair;  products = rows · W_r;  out[v] = Σ products of its pairs
@@ -27,12 +28,12 @@ use crate::operators::gsddmm::gsddmm;
 use crate::operators::gspmm::sums;
 use crate::operators::typed::{TypedRows, by_type, by_type_grad_b};
 
-/// Pairs of a node and a relation, relation by relation, nodes ascending.
+/// Pairs of a node and a relation, sorted by relation, then by node.
 #[derive(Debug)]
 struct Pairs {
-    /// From the nodes at the other endpoint to pairs, edges in their order.
+    /// Edges from the nodes at the other endpoint to pairs, with the original edge ids.
     edges: Relation,
-    /// From pairs to nodes.
+    /// Edges from pairs to their nodes.
     nodes: Relation,
     /// The node of each pair.
     node: RowIndex,
@@ -50,8 +51,7 @@ impl CountBytes for Pairs {
 }
 
 impl Pairs {
-    /// `near` is the node of each edge that its pair is of, `far` that at the other endpoint, both with the number of
-    /// nodes there are.
+    /// `near` is the node of the pair of each edge, and `far` the node at the other endpoint, each with the number of nodes.
     fn new(
         (near, near_nodes): (&[u32], usize),
         (far, far_nodes): (&[u32], usize),
@@ -89,7 +89,7 @@ impl Pairs {
     }
 }
 
-/// Pairs of destinations, or of sources, kept with the edges.
+/// The pairs of destinations or of sources, cached with the index.
 fn pairs(index: &RelationalIndex, of: Target) -> Arc<Pairs> {
     let by_src = of == Target::Src;
     let make = || {
@@ -101,8 +101,8 @@ fn pairs(index: &RelationalIndex, of: Target) -> Arc<Pairs> {
     index.attached().get_or_insert(if by_src { "by source" } else { "by destination" }, make)
 }
 
-/// 1 over the number of edges of its relation at its destination, for every edge, in the type of sums; nothing
-/// without mean.
+/// For every edge, 1 / (number of edges of its relation into its destination), in the accumulator type; `None` unless the
+/// index is a mean.
 fn shares(index: &RelationalIndex, like: &CubeTensor) -> Option<CubeTensor> {
     index.is_mean().then(|| {
         let dtype = wide(like.dtype);
@@ -119,12 +119,12 @@ fn shares(index: &RelationalIndex, like: &CubeTensor) -> Option<CubeTensor> {
     })
 }
 
-/// How messages of a pair of a destination become a row: the mean needs no factors there.
+/// The reducer of the messages of a pair of a destination.
 fn reduce(index: &RelationalIndex) -> Reduce {
     if index.is_mean() { Reduce::Mean } else { Reduce::Sum }
 }
 
-/// Products of two numbers of every edge.
+/// The product of two numbers per edge.
 fn times(relation: &Relation, a: CubeTensor, b: CubeTensor) -> CubeTensor {
     gsddmm(
         &planned(GsddmmPlan::new(relation, SddmmOp::Mul, [Target::Edge; 2], [&[], &[]])),
@@ -133,7 +133,7 @@ fn times(relation: &Relation, a: CubeTensor, b: CubeTensor) -> CubeTensor {
     )
 }
 
-/// A plan whose operands broadcast.
+/// Unwraps a plan whose operands are known to broadcast.
 #[track_caller]
 fn planned<P>(plan: Result<P, BroadcastError>) -> P {
     match plan {
@@ -142,7 +142,7 @@ fn planned<P>(plan: Result<P, BroadcastError>) -> P {
     }
 }
 
-/// Messages `factor · x` by the destinations of `relation`, in type `dtype`.
+/// Reduces messages `factor · x` at the destinations of `relation`, in type `dtype`.
 #[track_caller]
 fn by_row(
     relation: &Relation,
@@ -157,7 +157,7 @@ fn by_row(
     sums(&planned(GspmmPlan::new(relation, op, reduce, &width, rhs)), Some(x), factors, Some(dtype))
 }
 
-/// In the type of sums, so that what is kept between kernels is not rounded.
+/// Converts to the accumulator type, so that intermediate results are not rounded.
 fn widened(x: CubeTensor) -> CubeTensor {
     let dtype = wide(x.dtype);
     cast(x, dtype)
@@ -171,10 +171,10 @@ fn widened(x: CubeTensor) -> CubeTensor {
 /// - returns `[num_dst, blocks · d_output]`
 ///
 /// # Semantics
-/// 0 without in-edges. f16 and bf16 are computed in f32 and rounded once.
+/// Destinations without in-edges get 0. f16 and bf16 are computed in f32 and rounded once.
 ///
 /// # Cost
-/// Beside the result a row of input and one of output for every pair of a relation and a destination.
+/// Temporary memory of one input row and one output row per pair of a relation and a destination.
 ///
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
@@ -190,8 +190,8 @@ pub fn relational(
     through(plan, &pairs, rows, weight, false, dtype)
 }
 
-/// Gradient of the input of [`relational`] from that of its result, `[num_dst, blocks · d_output]`; returns `[num_src,
-/// blocks · d_input]`.
+/// Gradient of the input of [`relational`], `[num_src, blocks · d_input]`, from the gradient of its result,
+/// `[num_dst, blocks · d_output]`.
 ///
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
@@ -203,7 +203,7 @@ pub fn relational_grad_x(
     norm: Option<CubeTensor>,
 ) -> CubeTensor {
     let (pairs, dtype) = (pairs(plan.index(), Target::Src), grad.dtype);
-    // Shares belong to destinations, so here every edge has its own; they are not rounded to 16 bits.
+    // The divisors of a mean belong to destinations, so every edge has its own factor, which is not rounded to 16 bits.
     let (grad, factors) = match shares(plan.index(), &grad) {
         None => (grad, norm),
         Some(shares) => {
@@ -218,7 +218,7 @@ pub fn relational_grad_x(
     through(plan, &pairs, rows, weight, true, dtype)
 }
 
-/// Rows of pairs times their matrices, by node.
+/// Multiplies the rows of pairs with the matrices of their relations, and sums the products by node.
 #[track_caller]
 fn through(
     plan: &RelationalPlan,
@@ -233,7 +233,7 @@ fn through(
     by_row(&pairs.nodes, Reduce::Sum, products, None, dtype)
 }
 
-/// Gradient of the weights of [`relational`], of their shape.
+/// Gradient of the weights of [`relational`], with their shape.
 ///
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.

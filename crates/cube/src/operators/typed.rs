@@ -1,12 +1,12 @@
-//! Multiplies rows with the matrix of their type, and computes the gradients.
+//! Products of rows with the matrices of their types, and their gradients.
 //!
 //! ```text
 //! out[r] = a[r] · b[type of r]             tiles of 64 rows of one type and 64 columns
 //! d a[r] = grad[r] · bᵀ[type of r]         the same with transposed matrices
 //! d b[t] = Σ a[r]ᵀ · grad[r] over rows of type t     tiles of 64 by 64, rows in runs of 1024
 //! ```
-//! A block of 256 threads makes a tile, 4 by 4 entries each, from pieces of both operands in shared memory. Every sum
-//! runs over its terms in ascending order, so results repeat.
+//! A block of 256 threads computes a tile, with 4 × 4 entries per thread, from parts of both operands in shared memory.
+//! Every sum runs over its terms in ascending order, so results repeat bit for bit.
 
 use std::sync::Arc;
 
@@ -27,25 +27,25 @@ use crate::device::upload::{device_bytes, upload};
 
 /// Rows and columns of a tile.
 const TILE: usize = 64;
-/// Terms of sums that are in shared memory at a time.
+/// Number of terms of the sums that are in shared memory at a time.
 const DEPTH: usize = 16;
-/// Threads of a block: 16 by 16, each 4 by 4 entries of the tile.
+/// Threads per block: 16 × 16, each with 4 × 4 entries of the tile.
 const THREADS: usize = 256;
-/// Rows whose outer products one thread block adds up.
+/// Number of rows whose outer products a thread block adds.
 const RUN: usize = 1024;
 
-/// Rows grouped by the matrix that they are multiplied with, on a device, kept with the segments that they fall into.
+/// Rows grouped by type, on a device; cached with the segments of the types.
 #[derive(Clone, Debug)]
 pub(crate) struct TypedRows {
     types: usize,
     rows: usize,
-    /// Type, first and last row of each tile of the product, one list behind the other.
+    /// Type, first row and last row of each tile of the product, as three concatenated lists.
     tiles: CubeTensor,
     num_tiles: usize,
     /// The same for the runs of the gradient of matrices.
     runs: CubeTensor,
     num_runs: usize,
-    /// Types, then the first run of each, and their number.
+    /// The types, followed by the first run of each type and the number of runs.
     runs_of_types: CubeTensor,
     order: Option<CubeTensor>,
 }
@@ -61,7 +61,7 @@ impl CountBytes for TypedRows {
 }
 
 impl TypedRows {
-    /// Rows of segment `t`, counted in `order` if there is one, have type `t`.
+    /// The rows of segment `t` have type `t`; with `order`, segments are ranges of `order`.
     ///
     /// # Panics
     /// If the arrays are larger than a buffer of the device.
@@ -107,7 +107,7 @@ impl TypedRows {
             order: order.map(|order| upload("order of typed rows", order, device)),
         }
     }
-    /// Blocks, rows and columns of matrices of this shape, of which there is one for each type.
+    /// Numbers of blocks, rows and columns of matrices of this shape, which has one matrix per type.
     #[track_caller]
     fn blocks(&self, shape: &Shape) -> [usize; 3] {
         match shape[..] {
@@ -120,7 +120,7 @@ impl TypedRows {
     }
 }
 
-/// Where position `p` of the rows by type is.
+/// The row at position `p` of the rows sorted by type.
 #[cube]
 fn row_at(order: &ComptimeOption<Box<[u32]>>, p: usize) -> usize {
     #[comptime]
@@ -141,8 +141,8 @@ fn no_sums<A: Float>() -> Array<Vector<A, Const<4>>> {
     sums
 }
 
-/// `sums[i] += left[i] · right` for the four rows of a thread and all terms in shared memory. All threads of a block
-/// call it: it waits for them before and after.
+/// `sums[i] += left[i] · right` for the four rows of a thread and all terms in shared memory. All threads of a block must
+/// call it, because it has barriers before and after.
 #[cube]
 fn add_outer<A: Float>(
     sums: &mut Array<Vector<A, Const<4>>>,
@@ -205,7 +205,7 @@ fn multiply_kernel<F: Float, A: Float>(
     while from < depth {
         #[unroll]
         for part in 0..comptime!(TILE * DEPTH / THREADS) {
-            // Neighbouring threads read neighbouring terms of a row.
+            // Adjacent threads read adjacent terms of a row.
             let at = part * THREADS + unit;
             let (i, k) = (at / DEPTH, at % DEPTH);
             let mut x = zero;
@@ -322,14 +322,14 @@ fn thread_blocks(client: &cubecl::client::Client, n: usize) -> (CubeCount, CubeD
     (calculate_cube_count_elemwise(client, n * THREADS, dim), dim)
 }
 
-/// Every row of `a` times the matrix of its type.
+/// The product of every row of `a` with the matrix of its type.
 ///
 /// # Shapes
 /// - `a`: `[rows, d_input]`; `b`: `[types, d_input, d_output]`
 /// - returns `[rows, d_output]`
 ///
-/// With `transposed` rows are multiplied with the transposed matrices: the gradient of `a`, where `a` is that of the
-/// result, `[rows, d_output]`; it returns `[rows, d_input]`.
+/// If `transposed` is set, rows `[rows, d_output]` are multiplied with the transposed matrices, which returns
+/// `[rows, d_input]`. Applied to the gradient of the result, this is the gradient of `a`.
 ///
 /// # Semantics
 /// f16 and bf16 are summed in f32 and rounded once.
@@ -342,7 +342,7 @@ pub fn typed_mm(plan: &TypedPlan, a: CubeTensor, b: CubeTensor, transposed: bool
     by_type(a, b, &index, plan.b_shape(), transposed)
 }
 
-/// [`typed_mm`] of matrices of this shape, `[types, rows, columns]` or `[types, blocks, rows, columns]`.
+/// [`typed_mm`] with matrices `[types, rows, columns]` or block-diagonal matrices `[types, blocks, rows, columns]`.
 #[track_caller]
 pub(crate) fn by_type(
     a: CubeTensor,
@@ -392,7 +392,7 @@ pub(crate) fn by_type(
     out
 }
 
-/// Entries of a table of so many rows and columns.
+/// The number of entries of a table, with a check for overflow.
 #[track_caller]
 fn product<const N: usize>(sizes: [usize; N]) -> usize {
     let entries = sizes.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
@@ -406,7 +406,7 @@ fn product<const N: usize>(sizes: [usize; N]) -> usize {
 /// - returns `[types, d_input, d_output]`; 0 for types without rows
 ///
 /// # Cost
-/// Beside the result one matrix for every 1024 rows of a type, in the type of sums.
+/// Temporary memory of one matrix per 1024 rows of a type, in the accumulator type.
 ///
 /// # Panics
 /// If an operand has another shape, element type or device, or the device has thread blocks of fewer than 256 threads.
@@ -416,7 +416,7 @@ pub fn typed_mm_grad_b(plan: &TypedPlan, grad: CubeTensor, a: CubeTensor) -> Cub
     by_type_grad_b(grad, a, &index, plan.b_shape())
 }
 
-/// [`typed_mm_grad_b`] of matrices of this shape, as of [`by_type`].
+/// [`typed_mm_grad_b`] with the shapes of [`by_type`].
 #[track_caller]
 pub(crate) fn by_type_grad_b(
     grad: CubeTensor,

@@ -1,4 +1,4 @@
-//! Holds sampled batches in device memory, and copies them to the host.
+//! Sampled batches in device memory, and their conversion to batches on the host.
 
 use std::borrow::Cow;
 
@@ -14,37 +14,36 @@ use super::renumber::pick_kernel;
 use crate::device::launch::{address, arg, empty, grid};
 use crate::message::layout::csc;
 
-/// A batch of [`DeviceSampler`](crate::DeviceSampler), on its device: blocks as [`MiniBatch`] has them, each array a
-/// tensor.
+/// A batch of [`DeviceSampler`](crate::DeviceSampler) on its device: the blocks of a [`MiniBatch`], with tensors as arrays.
 ///
-/// Blocks are numbered as there, in the order of layers, so the last one computes the seeds. Ids are of element type
-/// i32, of u32 where one does not fit.
+/// Blocks are numbered in the order of layers, so the last block computes the seeds. Ids have the element type i32, or u32
+/// if i32 is too small.
 #[derive(Clone, Debug)]
 pub struct DeviceBatch {
     pub(super) graph: Graph,
     pub(super) key: SampleKey,
     /// By node type, in the order in which they were found.
     pub(super) nodes: Vec<Ids>,
-    /// Tree of each of them, where every seed has its own, and the time of each tree, if any.
+    /// For disjoint trees: the tree of each node, and the time of each tree, if seeds have times.
     pub(super) roots: Option<Vec<Ids>>,
     pub(super) times: Option<Vec<i64>>,
     /// Row of each seed, by node type.
     pub(super) seeds: Vec<Ids>,
-    /// The one of the seeds first.
+    /// Hops, starting with the hop of the seeds.
     pub(super) hops: Vec<Hop>,
 }
 
 /// One hop.
 #[derive(Clone, Debug)]
 pub(super) struct Hop {
-    /// Of the relations that were drawn from.
+    /// The edges of each relation with a fan-out.
     pub(super) found: Vec<Found>,
-    /// Nodes of each type before and after.
+    /// Number of nodes of each type before the hop (`num_dst`) and after it (`num_src`).
     pub(super) num_dst: Vec<usize>,
     pub(super) num_src: Vec<usize>,
 }
 
-/// What was found of a relation.
+/// The edges of one relation that a hop has drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) etype: usize,
@@ -59,8 +58,7 @@ impl DeviceBatch {
     pub fn num_blocks(&self) -> usize {
         self.hops.len()
     }
-    /// The nodes of a type in the whole batch, `[nodes]`: those of the first layer, the seeds, each once, first of
-    /// them.
+    /// The nodes of a type in the whole batch, `[nodes]`: the input nodes of the first layer. The distinct seeds are first.
     ///
     /// # Panics
     /// There is no such type.
@@ -69,7 +67,7 @@ impl DeviceBatch {
         let ntype = ntype_number(self.graph.schema(), ntype);
         of_ntype(&self.nodes, ntype).tensor(self.graph.node_counts()[ntype])
     }
-    /// Row of each seed among the destinations of the last block, `[seeds]`, in the order given.
+    /// Row of each seed among the destinations of the last block, `[seeds]`, in the order of the request.
     ///
     /// # Panics
     /// There is no such type.
@@ -78,8 +76,8 @@ impl DeviceBatch {
         let ntype = ntype_number(self.graph.schema(), ntype);
         of_ntype(&self.seeds, ntype).tensor(self.graph.node_counts()[ntype])
     }
-    /// Where trees are disjoint: for each of the [`nodes`](Self::nodes) the position of its seed in the
-    /// concatenated list of seeds, type after type, `[nodes]`.
+    /// For disjoint trees: the position of the seed of each of the [`nodes`](Self::nodes) in the concatenated seeds of all
+    /// types, `[nodes]`.
     ///
     /// # Panics
     /// There is no such type.
@@ -89,7 +87,7 @@ impl DeviceBatch {
         let seeds = self.seeds.iter().map(|seeds| seeds.len).sum();
         self.roots.as_ref().map(|roots| of_ntype(roots, ntype).tensor(seeds))
     }
-    /// Sources of a block: so many of the first [`nodes`](Self::nodes).
+    /// Number of sources of a block, which are the first [`nodes`](Self::nodes).
     ///
     /// # Panics
     /// There is no such block or type.
@@ -98,7 +96,7 @@ impl DeviceBatch {
         let ntype = ntype_number(self.graph.schema(), ntype);
         *of_ntype(&self.hop(block).num_src, ntype)
     }
-    /// Destinations of a block: so many of its first sources.
+    /// Number of destinations of a block, which are its first sources.
     ///
     /// # Panics
     /// There is no such block or type.
@@ -107,8 +105,7 @@ impl DeviceBatch {
         let ntype = ntype_number(self.graph.schema(), ntype);
         *of_ntype(&self.hop(block).num_dst, ntype)
     }
-    /// Where the edges of each destination begin, `[destinations + 1]`, the end last; `None` where nothing is drawn of
-    /// the type.
+    /// Edge offsets of the destinations, `[destinations + 1]`; `None` if the edge type has no fan-out.
     ///
     /// # Panics
     /// There is no such block or type.
@@ -121,8 +118,7 @@ impl DeviceBatch {
                 .tensor(found.positions.len + 1),
         )
     }
-    /// Row of the source of each edge, `[edges]`, in the order of destinations; `None` where nothing is drawn of the
-    /// type.
+    /// Row of the source of each edge, `[edges]`, sorted by destination; `None` if the edge type has no fan-out.
     ///
     /// # Panics
     /// There is no such block or type.
@@ -135,8 +131,7 @@ impl DeviceBatch {
                 .tensor(self.graph.node_counts()[s]),
         )
     }
-    /// Id of each edge in the graph, `[edges]`, in the order of [`src`](Self::src); `None` where nothing is drawn of
-    /// the type.
+    /// Id of each edge in the graph, `[edges]`, in the order of [`src`](Self::src); `None` if the edge type has no fan-out.
     ///
     /// # Panics
     /// There is no such block or type.
@@ -166,13 +161,13 @@ impl DeviceBatch {
         self.hop(block).found.iter().find(|found| found.etype == etype)
     }
 
-    /// The batch on the host, as layers take it; `sampler` is that which the batch was made by.
+    /// Converts to a batch on the host, which layers read; `sampler` must be the sampler of the batch.
     ///
     /// # Errors
-    /// A sampler of another graph or with other hops.
+    /// `sampler` has another graph or other hops.
     ///
     /// # Cost
-    /// Copies all arrays, and checks every number: `O(nodes + edges)` of the batch.
+    /// Copies and validates all arrays: `O(nodes + edges)` of the batch.
     pub fn to_batch(&self, sampler: &NeighborSampler) -> Result<MiniBatch, GraphError> {
         self.clone().into_batch(sampler)
     }
@@ -183,7 +178,7 @@ impl DeviceBatch {
             let mut edges: Vec<Option<HopEdges>> = vec![None; etypes];
             for Found { etype, num_dst, indptr, src, positions } in hop.found {
                 let len = positions.len;
-                // Without edges nothing was written where sources would be.
+                // Without edges the array of sources is uninitialised.
                 let found = if len == 0 {
                     HopEdges { indptr: vec![0; num_dst + 1], ..HopEdges::default() }
                 } else {
@@ -208,7 +203,7 @@ impl DeviceBatch {
     }
 }
 
-/// Ids come to the host when they are asked for.
+/// Ids are copied to the host on every call.
 impl SampledBatch for DeviceBatch {
     type Id = u32;
 
@@ -230,12 +225,12 @@ impl SampledBatch for DeviceBatch {
     }
 }
 
-/// Ids of the edges at positions of a layout.
+/// The ids of the edges at positions of a layout.
 pub(super) fn edge_ids(positions: &Ids, of: Option<&CubeTensor>) -> Ids {
     of.map_or_else(|| positions.clone(), |of| pick(positions, of))
 }
 
-/// `table[at[i]]` for places that the table has.
+/// `table[at[i]]`; the positions must be valid.
 pub(super) fn pick(at: &Ids, table: &CubeTensor) -> Ids {
     let (Ids { list, len }, n) = (at, at.len);
     if n == 0 {

@@ -1,4 +1,4 @@
-//! Defines the sampler of a device: the sampler on the host, and the arrays that it keeps on the device.
+//! Defines [`DeviceSampler`]: a sampler of the host, and its arrays on a device.
 
 use std::sync::Mutex;
 
@@ -13,17 +13,17 @@ use super::error::{DeviceSampleError, cube_device};
 use super::ids::{Ids, ints, ones};
 use crate::device::upload::{check_arrays, check_device, check_size, upload};
 
-/// A [`NeighborSampler`] whose draws, and the numbering of the nodes that they find, are a device's.
+/// A [`NeighborSampler`] that samples on a GPU.
 ///
-/// The edges are copied to the device once. [`sample`](Self::sample) and its like take seeds of the host and return
-/// blocks there, as layers take them; [`sample_tensors`](Self::sample_tensors) takes seeds and leaves the batch on the
-/// device.
+/// The edges are copied to the device once. [`sample`](Self::sample) and similar methods take seeds from the host and
+/// return blocks on the host, which layers read. [`sample_tensors`](Self::sample_tensors) takes seeds on the device, and
+/// its batch stays there.
 ///
-/// Batches are those of the host for the same key, bit for bit, with masks, excluded edges, disjoint trees, seed times
-/// and every strategy but three: draws by weight ([`Strategy::Weighted`](burn_gnn_sampling::Strategy::Weighted),
-/// [`Strategy::InDegree`](burn_gnn_sampling::Strategy::InDegree)) are of the same distribution (keys of 24 bits, so a
-/// weight below 2⁻²⁴ of the sum of its row may be drawn too often), and
-/// [`Strategy::Labor`](burn_gnn_sampling::Strategy::Labor) is refused.
+/// For the same key, batches equal those of the host bit for bit, including masks, excluded edges, disjoint trees and seed
+/// times. There are three exceptions. The weighted strategies ([`Strategy::Weighted`](burn_gnn_sampling::Strategy::Weighted)
+/// and [`Strategy::InDegree`](burn_gnn_sampling::Strategy::InDegree)) draw other edges from the same distribution; their
+/// keys have 24 bits, so an edge with less than 2⁻²⁴ of the weight of its row may be drawn too often.
+/// [`Strategy::Labor`](burn_gnn_sampling::Strategy::Labor) is not supported.
 ///
 /// ```no_run
 /// use burn::tensor::{Device, DeviceKind};
@@ -38,19 +38,21 @@ use crate::device::upload::{check_arrays, check_device, check_size, upload};
 /// ```
 ///
 /// # Cost
-/// On the device the graph's in-edges, 4 bytes per edge for [`Strategy::TopK`](burn_gnn_sampling::Strategy::TopK),
-/// [`Strategy::Latest`](burn_gnn_sampling::Strategy::Latest), weights and times, a bit per edge for masks, and for each
-/// of the batches that are made at the same time 4 bytes per node and, where edges are excluded, a bit per edge. A
-/// thread for every node of a batch, whose time grows with the square of the fan-out; with weights, masks, exclusion,
-/// `TopK` or `Latest` with the degree too. Two waits for the device for every hop and relation, one for the seeds of a
-/// type, one for the batch.
+/// Device memory: the in-edges of the graph; 4 bytes per edge for each of
+/// [`Strategy::TopK`](burn_gnn_sampling::Strategy::TopK), [`Strategy::Latest`](burn_gnn_sampling::Strategy::Latest),
+/// weights and times; a bit per edge for masks. Each batch that is sampled at the same time takes 4 bytes per node and, if
+/// edges are excluded, a bit per edge.
+///
+/// Time: one thread per node of a batch. It grows with the square of the fan-out and, with weights, masks, excluded edges,
+/// `TopK` or `Latest`, with the degree. The host synchronises with the device twice per hop and relation, once per type of
+/// seeds, and once per batch.
 #[derive(Debug)]
 pub struct DeviceSampler {
     pub(super) sampler: NeighborSampler,
     pub(super) device: CubeDevice,
-    /// What batches write, one for every batch that was made at the same time.
+    /// A pool of tables, one for every batch that was sampled at the same time.
     pub(super) tables: Mutex<Vec<Tables>>,
-    /// By edge type, or node type for ids that draws belong to, once they were needed.
+    /// Arrays by edge type (`ids`: by node type), uploaded on first use.
     pub(super) weights: Vec<Derived<CubeTensor>>,
     pub(super) masks: Vec<Derived<CubeTensor>>,
     pub(super) orders: Vec<Derived<CubeTensor>>,
@@ -58,28 +60,28 @@ pub struct DeviceSampler {
     pub(super) ids: Vec<Derived<CubeTensor>>,
 }
 
-/// What one batch at a time writes.
+/// Tables that a batch uses while it is sampled.
 #[derive(Debug)]
 pub(super) struct Tables {
     /// Row of each node in the batch, by node type.
     pub(super) rows: Vec<CubeTensor>,
-    /// A bit per edge id, by edge type: whether it is left out. Made when first needed.
+    /// By edge type, a bit per edge id: whether the edge is excluded. Allocated on first use.
     pub(super) excluded: Vec<Option<CubeTensor>>,
 }
 
 impl Tables {
-    /// Bits of the edges of a type that are left out, if any are.
+    /// The bits of the excluded edges of a type, if there are any.
     pub(super) fn excluded(&self, etype: usize, edges: &[Ids]) -> Option<&CubeTensor> {
         self.excluded[etype].as_ref().filter(|_| edges[etype].len > 0)
     }
 }
 
 impl DeviceSampler {
-    /// Samples on `device`, as `sampler` does on the host.
+    /// A sampler on `device` with the settings of `sampler`.
     ///
     /// # Errors
-    /// A device without kernels, or one that does not bind all arrays that draws need; a graph that does not fit; a
-    /// strategy that only the host knows: [`Strategy::Labor`](burn_gnn_sampling::Strategy::Labor).
+    /// The device is not a GPU, or cannot bind all arrays of a kernel; the graph does not fit in device memory; the
+    /// strategy is not supported ([`Strategy::Labor`](burn_gnn_sampling::Strategy::Labor)).
     pub fn new(sampler: NeighborSampler, device: &Device) -> Result<Self, DeviceSampleError> {
         let device = cube_device(device)?;
         if let Some(what) = sampler.device_lacks() {
@@ -116,19 +118,19 @@ impl DeviceSampler {
         self.sampler.graph()
     }
 
-    /// No node has a row and no edge is left out.
+    /// Tables without rows and without excluded edges.
     pub(super) fn tables(&self) -> Tables {
         let rows = self.graph().node_counts().iter().map(|&n| ones(&self.device, n)).collect();
         Tables { rows, excluded: vec![None; self.graph().relations().len()] }
     }
 
-    /// Original ids of the nodes of a type, where they differ.
+    /// The original ids of the nodes of a type, if they differ from node ids.
     pub(super) fn original(&self, ntype: usize) -> Option<&CubeTensor> {
         let ids = self.sampler.device_node_ids(ntype)?;
         Some(self.ids[ntype].get_or_compute(|| upload("ids", ids, &self.device)))
     }
 
-    /// Times of the edges of a type, if they have any: of all edges by position, as places among those that differ.
+    /// The times of the edges of a type, if they have any: by position, as ranks among the distinct times.
     pub(super) fn times(&self, etype: usize) -> Option<&(TimeRanks, CubeTensor)> {
         self.sampler.times_of(etype)?;
         let make = || {
@@ -139,14 +141,14 @@ impl DeviceSampler {
         Some(self.times[etype].get_or_compute(make))
     }
 
-    /// Room for `n` numbers.
+    /// An uninitialised array of `n` numbers.
     pub(super) fn ints(&self, n: usize) -> CubeTensor {
         ints(&self.device, n)
     }
 }
 
-/// Arrays of the kernel that draws, but for those of excluded edges and trees: nodes, their offsets, the first edge of
-/// each and its position, and what settings of the sampler need.
+/// Number of arrays of the kernel that draws: nodes, row offsets, output offsets, output positions, and the arrays that
+/// the settings of the sampler need. Arrays of excluded edges and trees are not included.
 pub(super) fn arrays_of(draw: &HopDraws<'_>) -> usize {
     let with_keys = draw.ordered || draw.weights.is_some();
     4 + usize::from(draw.ids.is_some()) + usize::from(draw.masked) + if with_keys { 2 } else { 0 }

@@ -1,31 +1,40 @@
-//! Draws the edges of each node, one thread per node.
+//! Kernels that draw the edges of each node, with one thread per node.
 //!
-//! Uniform draws are those of the host, word for word: Floyd's algorithm (Bentley and Floyd, CACM 1987) on integers of
-//! Lemire (TOMACS 2019) from Philox. Weighted ones are of the same distribution: exponential keys (Efraimidis and
-//! Spirakis, IPL 2006).
+//! Uniform draws equal those of the host: Floyd's algorithm (Bentley and Floyd, CACM 1987) with bounded integers by Lemire
+//! (TOMACS 2019) from Philox words. Weighted draws have the same distribution as on the host: exponential keys (Efraimidis
+//! and Spirakis, IPL 2006).
+//!
+//! ```text
+//! for every node, in parallel:                      k = min(fan-out, candidates)
+//!   k = candidates:  take all
+//!   uniform:         for top in candidates - k .. candidates:
+//!                      x = random below top + 1;  take x, or top if x is taken
+//!   weighted:        key = -ln(1 - u) / weight per candidate;  take the k smallest keys
+//!   TopK, Latest:    take the k smallest keys of a precomputed order
+//! ```
 
 use cubecl::prelude::*;
 
 use crate::numeric::philox::{philox, pick};
 
-/// Nodes, and which of their edges are candidates.
+/// Nodes, and the tests whether their edges are candidates.
 #[derive(CubeType, CubeLaunch)]
 pub(crate) struct Candidates {
     nodes: Box<[u32]>,
     indptr: Box<[u32]>,
-    /// By position, where edges without a weight are none.
+    /// Weights by position; edges of weight 0 are not candidates.
     weights: ComptimeOption<Box<[f32]>>,
     /// A bit per position: whether an edge may be drawn.
     mask: ComptimeOption<Box<[u32]>>,
-    /// A bit per edge id: whether an edge is left out of the batch.
+    /// A bit per edge id: whether an edge is excluded from the batch.
     excluded: ComptimeOption<Box<[u32]>>,
-    /// Edge ids by position, where they differ.
+    /// Edge ids by position, if they differ from positions.
     edge_ids: ComptimeOption<Box<[u32]>>,
-    /// By position and by number of the node: nodes see edges before a time of theirs alone.
+    /// Times by position, and time bounds by node: only edges with `time < bound` are candidates.
     times: ComptimeOption<Box<[u32]>>,
     bounds: ComptimeOption<Box<[u32]>>,
     n: usize,
-    /// Whether some edges may be no candidates, whatever they weigh.
+    /// Whether there is any test other than the weight.
     #[cube(comptime)]
     filtered: bool,
 }
@@ -33,14 +42,14 @@ pub(crate) struct Candidates {
 /// The node of a thread.
 #[derive(CubeType)]
 pub(crate) struct DrawingNode {
-    /// Its number among the nodes.
+    /// Index among the nodes.
     pub(crate) i: usize,
-    /// Its id.
+    /// Node id.
     pub(crate) v: usize,
     /// Positions of its edges.
     pub(crate) start: u32,
     pub(crate) end: u32,
-    /// The time that it sees edges before.
+    /// Exclusive time bound of its edges.
     until: u32,
 }
 
@@ -52,7 +61,7 @@ fn bit(bits: &[u32], at: u32) -> u32 {
 
 #[cube]
 impl Candidates {
-    /// The node of this thread; threads beyond the last end here.
+    /// The node of this thread; threads after the last node terminate.
     pub(crate) fn own_node(&self) -> DrawingNode {
         let i = ABSOLUTE_POS;
         if i >= self.n {
@@ -67,7 +76,7 @@ impl Candidates {
         DrawingNode { i, v, start: self.indptr[v], end: self.indptr[v + 1], until }
     }
 
-    /// Whether the edge at a position is a candidate; of its weight nothing is asked.
+    /// Whether the edge at a position is a candidate, apart from its weight.
     pub(crate) fn admits(&self, node: &DrawingNode, p: u32) -> bool {
         let mut barred = 0u32;
         #[comptime]
@@ -99,7 +108,7 @@ impl Candidates {
         }
     }
 
-    /// Candidates of a node; with weights those that have one.
+    /// Number of candidates of a node.
     fn count(&self, node: &DrawingNode) -> u32 {
         let mut candidates = node.end - node.start;
         if comptime!(self.filtered || self.weights.is_some()) {
@@ -118,12 +127,12 @@ impl Candidates {
     }
 }
 
-/// Where random words of nodes come from.
+/// The source of the random words of nodes.
 #[derive(CubeType, CubeLaunch)]
 pub(crate) struct NodeWords {
-    /// Ids of nodes that draws belong to, where they differ.
+    /// Original ids of nodes, if they differ from node ids.
     ids: ComptimeOption<Box<[u32]>>,
-    /// By number of the node: the upper words of ids, where nodes are in trees, which draw apart from one another.
+    /// For disjoint trees, the high words of ids by index of the node, so that trees draw independently.
     highs: ComptimeOption<Box<[u32]>>,
     key_0: u32,
     key_1: u32,
@@ -157,13 +166,13 @@ impl NodeWords {
 
 #[cube]
 impl Words {
-    /// Four of them.
+    /// Four words.
     fn block(&self, block: u32) -> Vector<u32, Const<4>> {
         philox(self.id, self.high, block, 0u32, self.key_0, self.key_1)
     }
 }
 
-/// Edges that every node gets.
+/// Counts the edges that every node draws.
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(crate) fn count_kernel(
     candidates: &Candidates,
@@ -184,7 +193,7 @@ pub(crate) fn count_kernel(
     counts[node.i] = count;
 }
 
-/// Puts `x` among `taken` ascending numbers from `from` on.
+/// Inserts `x` into `taken` ascending numbers that start at `from`.
 #[cube]
 pub(crate) fn insert(out: &mut [u32], from: usize, taken: usize, x: u32) {
     let mut place = taken;
@@ -202,7 +211,7 @@ pub(crate) fn insert(out: &mut [u32], from: usize, taken: usize, x: u32) {
     out[from + place] = x;
 }
 
-/// Positions of the edges of every node, ascending.
+/// Draws the positions of the edges of every node uniformly; they ascend.
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(crate) fn uniform_kernel(
     candidates: &Candidates,
@@ -250,7 +259,7 @@ pub(crate) fn uniform_kernel(
                 drawn = low >= bound || low >= (0u32 - bound) % bound;
             }
             if comptime!(!replace) {
-                // Taken before: the largest number that may be drawn now stands for it, and was never drawn.
+                // If `x` is taken, take `top` instead, which no earlier step could draw.
                 let mut known = false;
                 for j in 0..taken {
                     if out[from + j as usize] == start + x {
@@ -265,7 +274,7 @@ pub(crate) fn uniform_kernel(
         }
     }
     if comptime!(candidates.filtered) {
-        // Drawn were ranks among the candidates, which lie at their positions or behind.
+        // The draws are ranks among the candidates; replace them by positions, which are not smaller.
         let mut rank = start;
         let mut j = 0u32;
         for p in start..node.end {
@@ -294,7 +303,7 @@ fn unit(word: u32) -> f32 {
     f32::cast_from(word >> 8u32) * 5.960_464_5e-8_f32
 }
 
-/// As [`uniform_kernel`], in proportion to weights; `keys` has a place for every edge drawn.
+/// [`uniform_kernel`] with probabilities in proportion to weights; `keys` has an entry per drawn edge.
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(crate) fn weighted_kernel(
     candidates: &Candidates,
@@ -318,7 +327,7 @@ pub(crate) fn weighted_kernel(
         for taken in 0..k {
             let words = source.block((taken / 4) as u32);
             let x = unit(pick(words, (taken % 4) as u32)) * total;
-            // The last edge with a weight stands for a draw that rounding put at the end.
+            // If rounding puts the draw after the last edge, take the last edge with a weight.
             let mut found = node.start;
             let mut sum = 0.0_f32;
             let mut open = true;
@@ -335,7 +344,7 @@ pub(crate) fn weighted_kernel(
             insert(out, from, taken, found);
         }
     } else if k == candidates.count(&node) as usize {
-        // All that have a weight, in their order: no keys, whose ordering takes the square of their number.
+        // All candidates are drawn, so no keys are needed, whose insertion sort takes quadratic time.
         let mut taken = from;
         for p in node.start..node.end {
             if candidates.weight(p) > 0.0_f32 {
@@ -347,7 +356,7 @@ pub(crate) fn weighted_kernel(
         }
     } else {
         let mut taken = 0usize;
-        // Among the candidates, so that other edges have no influence.
+        // Counts candidates only, so that other edges have no influence on the draws.
         let mut place = 0u32;
         for p in node.start..node.end {
             if candidates.admits(&node, p) {
@@ -364,7 +373,8 @@ pub(crate) fn weighted_kernel(
     }
 }
 
-/// Puts an edge among the `taken` ones of the smallest keys, of which `k` stay, the first of equal ones; their number.
+/// Inserts an edge into the at most `k` edges with the smallest keys; of equal keys the first edge is kept. Returns the
+/// number of edges.
 #[cube]
 fn keep<K: Numeric>(
     out: &mut [u32],
@@ -405,7 +415,7 @@ fn keep<K: Numeric>(
     kept
 }
 
-/// Sorts `k` positions from `from` on.
+/// Sorts `k` positions that start at `from`.
 #[cube]
 fn by_position(out: &mut [u32], from: usize, k: usize) {
     for j in 1..k {
@@ -414,7 +424,7 @@ fn by_position(out: &mut [u32], from: usize, k: usize) {
     }
 }
 
-/// The candidates of the smallest keys, the first of equal ones; `keys` has a place for every edge taken.
+/// Takes the candidates with the smallest keys; of equal keys the first edge is taken. `keys` has an entry per taken edge.
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(crate) fn smallest_kernel(
     candidates: &Candidates,
@@ -427,7 +437,7 @@ pub(crate) fn smallest_kernel(
     let from = starts[node.i] as usize;
     let k = (starts[node.i + 1] - starts[node.i]) as usize;
     if k == candidates.count(&node) as usize {
-        // All of them: no keys, whose ordering takes the square of their number.
+        // All candidates are taken, so no keys are needed, whose insertion sort takes quadratic time.
         let mut taken = from;
         for p in node.start..node.end {
             if candidates.admits(&node, p) {

@@ -6,19 +6,19 @@ use burn_cubecl::CubeDevice;
 
 use crate::device::error::CubeError;
 
-/// Why a device cannot sample.
+/// A sampler cannot run on a device.
 #[derive(Debug)]
 pub enum DeviceSampleError {
-    /// The graph does not fit.
+    /// The graph does not fit on the device.
     Device(CubeError),
     /// The device is not a GPU.
     NoKernels {
         /// The device.
         device: Box<Device>,
     },
-    /// A setting that the host alone knows.
+    /// A setting is not supported on devices.
     Lacks {
-        /// Which one.
+        /// Name of the setting.
         what: &'static str,
     },
 }
@@ -30,11 +30,14 @@ impl std::fmt::Display for DeviceSampleError {
             Self::NoKernels { device } => {
                 write!(
                     f,
-                    "sampling on a device needs one of a GPU backend, got {device:?}; on others use the sampler on the host"
+                    "sampling on a device needs a GPU device, got {device:?}; use the sampler on the host instead"
                 )
             }
             Self::Lacks { what } => {
-                write!(f, "devices do not sample with {what}; the sampler on the host does")
+                write!(
+                    f,
+                    "GPU sampling does not support {what}; use the sampler on the host instead"
+                )
             }
         }
     }
@@ -48,7 +51,7 @@ impl From<CubeError> for DeviceSampleError {
     }
 }
 
-/// The device of kernels.
+/// The device on which kernels of `device` run.
 pub(super) fn cube_device(device: &Device) -> Result<CubeDevice, DeviceSampleError> {
     match device.clone().without_autodiff().as_dispatch().clone() {
         DispatchDevice::Cube(device) => Ok(device),

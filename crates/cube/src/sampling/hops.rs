@@ -1,4 +1,4 @@
-//! Samples hop after hop: draws edges, then assigns rows to new nodes.
+//! Samples the hops of a batch: each hop draws edges, then assigns rows to new nodes.
 
 use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeDevice;
@@ -23,7 +23,7 @@ use crate::message::layout::csc;
 use crate::numeric::scan::exclusive_sums;
 
 impl DeviceSampler {
-    /// Marks edges as left out, or takes the marks back.
+    /// Marks edges as excluded, or removes the marks.
     pub(super) fn exclude(&self, edges: &[Ids], tables: &mut Tables, set: bool) {
         for ((t, ids), bits) in edges.iter().enumerate().zip(&mut tables.excluded) {
             if ids.len == 0 {
@@ -50,7 +50,7 @@ impl DeviceSampler {
         }
     }
 
-    /// Takes the rows of a batch back; nodes in trees had none.
+    /// Clears the rows of a batch from the tables. Nodes of disjoint trees are not in the tables.
     pub(super) fn forget(&self, batch: &DeviceBatch, tables: &Tables) {
         for (nodes, table) in batch.nodes.iter().zip(&tables.rows).filter(|_| batch.roots.is_none())
         {
@@ -58,7 +58,7 @@ impl DeviceSampler {
         }
     }
 
-    /// The batch around seeds. Its nodes keep their rows in `tables`, unless they are in trees.
+    /// Samples the batch around seeds. The rows of its nodes stay in `tables`, except for disjoint trees.
     pub(super) fn grow(
         &self,
         seeds: Vec<Ids>,
@@ -68,7 +68,7 @@ impl DeviceSampler {
         tables: &Tables,
     ) -> Result<DeviceBatch, GraphError> {
         let (mut nodes, rows_of_seeds): (Vec<Ids>, Vec<Ids>) = if trees.is_some() {
-            // A tree begins with its seed.
+            // The first row of a tree is its seed.
             let rows = seeds.iter().map(|ids| (0..ids.len as u32).collect::<Vec<_>>());
             let rows = rows
                 .map(|rows| Ids::upload("rows of seeds", &rows, &self.device))
@@ -89,7 +89,7 @@ impl DeviceSampler {
             let counts = |nodes: &[Ids]| nodes.iter().map(|n| n.len).collect::<Vec<_>>();
             let num_dst = counts(&nodes);
             let draws = self.sampler.device_hop(hop, key);
-            // In the order of relations, which is that of new rows of a type.
+            // In the order of relations, which determines the order of new rows of a type.
             let found: Vec<Found> = draws
                 .iter()
                 .map(|draw| self.draw(draw, &num_dst, excluded, &mut nodes, trees.as_mut(), tables))
@@ -109,7 +109,7 @@ impl DeviceSampler {
         })
     }
 
-    /// Draws edges of one relation for the nodes there were before this hop, and numbers their sources.
+    /// Draws edges of one relation for the nodes that the previous hops found, and assigns rows to their sources.
     fn draw<'a>(
         &'a self,
         draw: &HopDraws<'_>,
@@ -121,8 +121,7 @@ impl DeviceSampler {
     ) -> Result<Found, GraphError> {
         let (s, d) = self.graph().schema().endpoints(draw.etype);
         let num_dst = num_dst[d];
-        // Kernels count edges, and number nodes and edges together, in 32 bits. Without replacement a node has no more
-        // than its own edges.
+        // Kernels count nodes and edges together in 32 bits. Without replacement a node draws at most its own edges.
         let drawn = num_dst as u64 * u64::from(draw.fanout);
         let most = if draw.replace { drawn } else { drawn.min(draw.relation.num_edges() as u64) };
         let in_buffer =
@@ -170,7 +169,7 @@ impl DeviceSampler {
             .then(|| words(&self.orders, "keys", &|| self.sampler.device_order(draw.etype)));
         let left_out = tables.excluded(draw.etype, excluded);
         let edge_ids = left_out.and(layout.edge_ids.as_ref());
-        // Of the trees of destinations, which the first of the roots are.
+        // The trees of the destinations, which are the first entries of `roots`.
         let dst_roots = trees.as_deref().map(|trees| trees.roots[d].clone());
         let of_dst = |table: Option<&CubeTensor>| {
             Some(pick(&Ids { list: dst_roots.clone()?, len: num_dst }, table?).list)
@@ -213,7 +212,7 @@ impl DeviceSampler {
                 draw.replace,
             );
         }
-        // Trees share nodes, so that a hop may have more edges than the relation.
+        // Several trees may draw the same edge, so a hop may have more edges than the relation.
         if dst_roots.is_some() && check(drawn).is_err() {
             let counts = Ids { list: counts.clone(), len: num_dst };
             check(counts.read().into_iter().map(u64::from).sum())?;
@@ -290,8 +289,8 @@ impl DeviceSampler {
         Ok(Found { etype: draw.etype, num_dst, indptr, src, positions })
     }
 
-    /// The row of every node; new ones go behind the others. Nodes are those that `ids` name: sources of the edges at
-    /// these positions, where `indices` are given.
+    /// Returns the row of every node, and appends new nodes. The nodes are `ids` or, if `indices` is given, the sources of
+    /// the edges at the positions `ids`.
     fn number(
         &self,
         ids: &Ids,
@@ -367,7 +366,7 @@ impl DeviceSampler {
     }
 }
 
-/// [`check_arrays`] of what a batch asks for.
+/// [`check_arrays`] for the settings of a batch.
 pub(super) fn check_arrays_of_batch(arrays: usize, device: &CubeDevice) -> Result<(), GraphError> {
     check_arrays(arrays, device).map_err(|e| {
         let expected =
@@ -377,13 +376,13 @@ pub(super) fn check_arrays_of_batch(arrays: usize, device: &CubeDevice) -> Resul
     })
 }
 
-/// Weights as they are.
+/// Uploads weights as f32.
 fn upload_floats(values: &[f32], device: &CubeDevice) -> CubeTensor {
     let values: Vec<f64> = values.iter().map(|&w| f64::from(w)).collect();
     crate::device::upload::upload_floats(&values, device, DType::F32)
 }
 
-/// Writes, or forgets, the rows of nodes from `from` on.
+/// Writes the rows of the nodes from index `from` to the table, or clears them.
 fn settle(nodes: &Ids, rows: &CubeTensor, from: usize, known: bool) {
     let n = nodes.len - from;
     if n == 0 {

@@ -1,4 +1,4 @@
-//! Converts tensors of ids to kernel arguments and back.
+//! Arrays of ids on a device: validation, and conversion from and to tensors.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Int, Shape, Tensor};
@@ -12,14 +12,14 @@ use crate::device::check::bytes_held;
 use crate::device::launch::{self, address, arg, empty, grid};
 use crate::device::upload::upload;
 
-/// Ids in an array that may be longer.
+/// The first `len` entries of an array of ids.
 #[derive(Clone, Debug)]
 pub(crate) struct Ids {
     pub(crate) list: CubeTensor,
     pub(crate) len: usize,
 }
 
-/// The first place of an id that is too large.
+/// Finds the position of the first id that is out of range.
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn check_kernel(ids: &[u32], first: &[Atomic<u32>], n: usize, bound: u32) {
     let pos = ABSOLUTE_POS;
@@ -32,10 +32,10 @@ fn check_kernel(ids: &[u32], first: &[Atomic<u32>], n: usize, bound: u32) {
 }
 
 impl Ids {
-    /// Ids of the host, which were checked.
+    /// Uploads validated ids.
     ///
     /// # Errors
-    /// More than a buffer of the device holds.
+    /// There are more ids than fit in a buffer of the device.
     pub(crate) fn upload(
         what: &'static str,
         ids: &[u32],
@@ -45,10 +45,10 @@ impl Ids {
         Ok(Self { list: upload(what, ids, device), len: ids.len() })
     }
 
-    /// Ids of a tensor, which must lie below `bound`.
+    /// Validates the ids of a tensor, which must be below `bound`.
     ///
     /// # Errors
-    /// A tensor on another device, of 64-bit or narrower integers, or with an id out of range.
+    /// The tensor is on another device, does not have 32-bit integers, or has an id out of range.
     pub(crate) fn new(
         arg: &'static str,
         of: &str,
@@ -56,14 +56,14 @@ impl Ids {
         bound: usize,
         device: &CubeDevice,
     ) -> Result<Self, GraphError> {
-        let refuse = |expected: &str, found: String| GraphError::Setting {
+        let invalid = |expected: &str, found: String| GraphError::Setting {
             arg,
             expected: format!("{expected}, for {of}"),
             found,
         };
         let dtype = ids.dtype();
         if !matches!(dtype, DType::I32 | DType::U32) {
-            return Err(refuse(
+            return Err(invalid(
                 "ids of element type I32 or U32 (`Tensor::cast`)",
                 format!("{dtype:?}"),
             ));
@@ -73,7 +73,7 @@ impl Ids {
             return Self::upload(arg, &[], device);
         }
         if len >= u32::MAX as usize {
-            return Err(refuse("fewer than 2^32 - 1 ids", len.to_string()));
+            return Err(invalid("fewer than 2^32 - 1 ids", len.to_string()));
         }
         let found = ids.device();
         let list = into_cube(ids, device).ok_or_else(|| {
@@ -81,7 +81,7 @@ impl Ids {
         })?;
         let (needed, held) = bytes_held(&list);
         if needed > held {
-            return Err(refuse(&format!("a buffer of {needed} bytes"), held.to_string()));
+            return Err(invalid(&format!("a buffer of {needed} bytes"), held.to_string()));
         }
         let list = burn_cubecl::kernel::into_contiguous(list);
         let first = upload(arg, &[u32::MAX], device);
@@ -113,13 +113,13 @@ impl Ids {
         }
     }
 
-    /// As a tensor of i32, or of u32 where ids up to `bound` do not fit.
+    /// Converts to a tensor of i32, or of u32 if `bound` exceeds i32.
     pub(crate) fn tensor(&self, bound: usize) -> Tensor<1, Int> {
         let dtype = if bound <= 1 << 31 { DType::I32 } else { DType::U32 };
         from_cube(CubeTensor { dtype, ..self.exact() })
     }
 
-    /// Without what is behind the last one.
+    /// The array, truncated to `len` entries.
     fn exact(&self) -> CubeTensor {
         match self.len {
             0 => empty(&self.list, Shape::from([0]), DType::U32),
@@ -139,7 +139,7 @@ impl Ids {
     }
 }
 
-/// Refuses more numbers than a buffer of the device holds.
+/// Returns an error if `count` numbers do not fit in a buffer of the device.
 pub(crate) fn check_room(
     what: &'static str,
     count: usize,
@@ -157,7 +157,7 @@ fn within(what: &'static str, count: usize, bytes: u64) -> Result<(), GraphError
     }
 }
 
-/// Number `at` of an array.
+/// Reads entry `at` of an array; this synchronises with the device.
 pub(crate) fn number_at(x: &CubeTensor, at: usize) -> u32 {
     let place = at..at + 1;
     let one = burn_cubecl::kernel::slice(x.clone(), std::slice::from_ref(&place));
@@ -178,7 +178,7 @@ fn from_cube(x: CubeTensor) -> Tensor<1, Int> {
     Tensor::from_primitive::<burn_cubecl::Cube>(x)
 }
 
-/// Behind fusion, whose handles nobody else makes, ids go through the host.
+/// With fusion, tensors have handles that other crates cannot create, so ids are copied through the host.
 #[cfg(feature = "fusion")]
 fn into_cube(x: Tensor<1, Int>, device: &CubeDevice) -> Option<CubeTensor> {
     if x.device().without_autodiff() != of_device(device) {
@@ -210,7 +210,7 @@ fn copy_kernel(from: &[u32], to: &mut [u32], n: usize) {
     to[pos] = from[pos];
 }
 
-/// Room for `n` numbers.
+/// An uninitialised array of `n` numbers.
 pub(super) fn ints(device: &CubeDevice, n: usize) -> CubeTensor {
     burn_cubecl::ops::numeric::empty_device_contiguous_dtype(
         device.client(),
@@ -220,7 +220,7 @@ pub(super) fn ints(device: &CubeDevice, n: usize) -> CubeTensor {
     )
 }
 
-/// Room for `n` numbers, which are all ones.
+/// An array of `n` numbers with all bits set.
 pub(super) fn ones(device: &CubeDevice, n: usize) -> CubeTensor {
     burn_cubecl::ops::numeric::full_device_dtype(
         device.client(),
@@ -231,7 +231,7 @@ pub(super) fn ones(device: &CubeDevice, n: usize) -> CubeTensor {
     )
 }
 
-/// `to`, whose first `n` numbers are those of `from`.
+/// Copies the first `n` numbers of `from` to `to`, and returns `to`.
 pub(super) fn copy(from: &CubeTensor, n: usize, to: CubeTensor) -> CubeTensor {
     let (count, dim) = grid(&to.client, n.max(1));
     // SAFETY: both have `n` entries; threads beyond them return early.
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_ids_than_a_buffer_holds() {
+    fn more_ids_than_fit_in_a_buffer_are_an_error() {
         assert!(within("seeds", 100, 400).is_ok());
         let e = within("seeds", 101, 400).unwrap_err();
         assert!(

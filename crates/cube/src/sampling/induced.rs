@@ -1,4 +1,4 @@
-//! Induces subgraphs by the nodes of a batch on a device.
+//! Subgraphs that are induced by the nodes of a batch, on a device.
 
 use burn::tensor::{Int, Tensor};
 use burn_gnn_graph::internal::{etype_number, ntype_number};
@@ -15,11 +15,10 @@ use crate::device::launch::{address, arg, grid};
 use crate::message::layout::csc;
 use crate::numeric::scan::exclusive_sums;
 
-/// A subgraph of [`DeviceSampler`](crate::DeviceSampler), on its device: nodes and all edges between them, each array a
-/// tensor.
+/// An induced subgraph of [`DeviceSampler`](crate::DeviceSampler) on its device: nodes and all edges between them, with
+/// tensors as arrays.
 ///
-/// Edges stand by the row of their destination, those of one destination in ascending id. Ids are of element type i32,
-/// of u32 where one does not fit.
+/// Edges are sorted by the row of their destination, then by id. Ids have the element type i32, or u32 if i32 is too small.
 ///
 /// ```no_run
 /// use burn::tensor::{Device, DeviceKind, Int, Tensor};
@@ -43,7 +42,7 @@ pub struct DeviceSubgraph {
     edges: Vec<Edges>,
 }
 
-/// Edges of a relation.
+/// The edges of one relation.
 #[derive(Clone, Debug)]
 struct Edges {
     src: Ids,
@@ -51,7 +50,7 @@ struct Edges {
     ids: Ids,
 }
 
-/// Edges of every node whose source has a row.
+/// Counts the in-edges of every node whose source has a row.
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn count_kernel(candidates: &Candidates, indices: &[u32], rows: &[u32], counts: &mut [u32]) {
     let node = candidates.own_node();
@@ -64,7 +63,7 @@ fn count_kernel(candidates: &Candidates, indices: &[u32], rows: &[u32], counts: 
     counts[node.i] = count;
 }
 
-/// Rows and positions of these edges.
+/// Writes the rows and positions of these edges.
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn fill_kernel(
@@ -92,10 +91,10 @@ fn fill_kernel(
 }
 
 impl DeviceSampler {
-    /// The subgraph induced by the nodes of a batch, which have their rows in `tables`.
+    /// The subgraph induced by the nodes of a batch, whose rows are in `tables`.
     ///
     /// # Errors
-    /// More arrays than the device binds.
+    /// A kernel has more arrays than the device binds.
     pub(super) fn edges_between(
         &self,
         batch: DeviceBatch,
@@ -114,7 +113,7 @@ impl DeviceSampler {
                 (csc(relation, &self.device), &nodes[d].list, &tables.rows[s]);
             let left_out = tables.excluded(t, excluded);
             let edge_ids_of = left_out.and(layout.edge_ids.as_ref());
-            // Of the kernel of most arrays, which writes the edges.
+            // The kernel that writes the edges has the most arrays.
             check_arrays_of_batch(
                 8 + [left_out, edge_ids_of].into_iter().flatten().count(),
                 &self.device,
@@ -181,8 +180,7 @@ impl DeviceSampler {
 }
 
 impl DeviceSubgraph {
-    /// Ids of the nodes of a type, `[nodes]`: the seeds, each once, then the others in the order in which they were
-    /// found.
+    /// Ids of the nodes of a type, `[nodes]`: the distinct seeds, then the other nodes in the order in which they were found.
     ///
     /// # Panics
     /// There is no such type.
@@ -191,7 +189,7 @@ impl DeviceSubgraph {
         let ntype = ntype_number(self.graph.schema(), ntype);
         of_ntype(&self.nodes, ntype).tensor(self.graph.node_counts()[ntype])
     }
-    /// Row of each seed among [`nodes`](Self::nodes), `[seeds]`, in the order given.
+    /// Row of each seed among [`nodes`](Self::nodes), `[seeds]`, in the order of the request.
     ///
     /// # Panics
     /// There is no such type.
@@ -232,10 +230,10 @@ impl DeviceSubgraph {
         of_etype(&self.edges, etype).ids.tensor(self.graph.relations()[etype].num_edges())
     }
 
-    /// The subgraph on the host, edges in ascending id; `sampler` is that which it was made by.
+    /// Converts to a subgraph on the host, with edges sorted by id; `sampler` must be the sampler of the subgraph.
     ///
     /// # Errors
-    /// A sampler of another graph.
+    /// `sampler` has another graph.
     pub fn to_khop(&self, sampler: &NeighborSampler) -> Result<KHop, GraphError> {
         let read = |lists: &[Ids]| lists.iter().map(Ids::read).collect();
         let edges = self.edges.iter().map(|edges| edges.ids.read()).collect();

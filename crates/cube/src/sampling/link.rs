@@ -1,4 +1,4 @@
-//! Makes batches of edges for link prediction on a device.
+//! Samples batches for link prediction on a device.
 
 use std::borrow::Cow;
 
@@ -16,9 +16,10 @@ use super::negative::DeviceNegativeSampler;
 use crate::device::upload::upload;
 use crate::message::layout::endpoints;
 
-/// Seed edges, negative pairs with their sources, and the blocks that compute the endpoints of all pairs, made on a
-/// device from ids that are there: the batches of a [`LinkSampler`](burn_gnn_sampling::LinkSampler) with
-/// [`NegativePairs::PerSource`](burn_gnn_sampling::NegativePairs::PerSource) for the same key, bit for bit.
+/// Samples batches for link prediction on a device: seed edges, negative pairs with the same sources, and the blocks that
+/// compute the endpoints of all pairs. For the same key, batches equal those of a
+/// [`LinkSampler`](burn_gnn_sampling::LinkSampler) with
+/// [`NegativePairs::PerSource`](burn_gnn_sampling::NegativePairs::PerSource), bit for bit.
 ///
 /// ```no_run
 /// use burn::tensor::{Device, DeviceKind, Tensor};
@@ -35,20 +36,19 @@ use crate::message::layout::endpoints;
 /// ```
 ///
 /// # Cost
-/// As [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`]; on the device 8 bytes per edge of
-/// the type. Where edges to exclude have parallel ones, the ids of the seeds are read back and these are found on the
-/// host.
+/// The cost of [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`], and 8 bytes of device memory per
+/// edge of the type. If excluded edges have parallel edges, the ids of the seeds are copied to the host, which finds them.
 #[derive(Debug)]
 pub struct DeviceLinkSampler {
     sampler: DeviceSampler,
     etype: usize,
     negatives: Option<(DeviceNegativeSampler, usize)>,
     exclusion: LinkExclusion,
-    /// The number of the type that `exclusion` names.
+    /// The edge type of reverse edges, from `exclusion`.
     reverse_type: Option<usize>,
-    /// By edge, with [`LinkExclusion::Reverse`].
+    /// The reverse edge of each edge, for [`LinkExclusion::Reverse`].
     reverse: Option<CubeTensor>,
-    /// Whether edges to exclude may have parallel ones.
+    /// Whether excluded edges may have parallel edges.
     has_parallel: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct DeviceLinkBatch {
     pub batch: DeviceBatch,
     /// The seed edges.
     pub positive: DeviceLinkRows,
-    /// The negative pairs, those of one positive pair one after the other.
+    /// The negative pairs, grouped by positive pair.
     pub negative: DeviceLinkRows,
     /// Whether each negative pair is known to be no edge, `[pairs]`; see
     /// [`Negatives::is_strict`](burn_gnn_sampling::Negatives::is_strict).
@@ -76,11 +76,11 @@ pub struct DeviceLinkBatch {
 }
 
 impl DeviceLinkSampler {
-    /// Around edges of a type, without negatives; seed edges are left out of message passing.
+    /// A sampler of edges of a type, without negatives; seed edges are excluded from message passing.
     ///
     /// # Errors
-    /// Unknown or ambiguous type; edges of the sampler have times, which seeds have none of here: use a `LinkSampler`
-    /// on the [`DeviceSampler`].
+    /// The type is unknown or ambiguous; edges have times, which this sampler does not support: use a `LinkSampler` with
+    /// the [`DeviceSampler`].
     pub fn new(sampler: DeviceSampler, etype: impl EdgeKey) -> Result<Self, GraphError> {
         sampler.sampler().check_untimed()?;
         let etype = sampler.graph().schema().etype(etype)?;
@@ -96,7 +96,7 @@ impl DeviceLinkSampler {
         .with_parallel_edges())
     }
 
-    /// Looks for parallel edges of the types that are excluded.
+    /// Tests whether the excluded types have parallel edges.
     fn with_parallel_edges(mut self) -> Self {
         let excluded = (self.exclusion != LinkExclusion::Nothing).then_some(self.etype);
         let mut types = excluded.into_iter().chain(self.reverse_type);
@@ -105,30 +105,30 @@ impl DeviceLinkSampler {
         self
     }
 
-    /// `per_source` negatives for every positive pair, with its source.
+    /// Adds `per_source` negative pairs per positive pair, with the same source.
     ///
     /// # Errors
-    /// A sampler of another edge type, of sources, or on another device.
+    /// `negatives` samples another edge type, samples sources, or is on another device.
     pub fn with_negatives(
         mut self,
         negatives: DeviceNegativeSampler,
         per_source: usize,
     ) -> Result<Self, GraphError> {
-        let refuse = |expected: &str, found: String| GraphError::Setting {
+        let invalid = |expected: &str, found: String| GraphError::Setting {
             arg: "negatives",
             expected: expected.to_owned(),
             found,
         };
         let host = negatives.sampler();
         if !host.is_for(&self.sampler.graph().relations()[self.etype]) {
-            return Err(refuse(
+            return Err(invalid(
                 "a sampler of the edge type of the seeds",
                 "one of other edges".to_owned(),
             ));
         }
         host.device_pairs(false, SampleKey::new(0))?;
         if *negatives.device() != self.sampler.device {
-            return Err(refuse(
+            return Err(invalid(
                 &format!("a sampler on {:?}", self.sampler.device),
                 format!("one on {:?}", negatives.device()),
             ));
@@ -137,10 +137,10 @@ impl DeviceLinkSampler {
         Ok(self)
     }
 
-    /// Which edges are left out of message passing.
+    /// Sets the edges that are excluded from message passing.
     ///
     /// # Errors
-    /// As [`LinkSampler::with_exclusion`](burn_gnn_sampling::LinkSampler::with_exclusion).
+    /// As for [`LinkSampler::with_exclusion`](burn_gnn_sampling::LinkSampler::with_exclusion).
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, GraphError> {
         self.reverse_type = exclusion.check(self.sampler.graph(), self.etype)?;
         self.reverse = match &exclusion {
@@ -151,7 +151,7 @@ impl DeviceLinkSampler {
         Ok(self.with_parallel_edges())
     }
 
-    /// What blocks are made by.
+    /// The sampler of the blocks.
     pub fn sampler(&self) -> &DeviceSampler {
         &self.sampler
     }
@@ -160,10 +160,10 @@ impl DeviceLinkSampler {
         self.etype
     }
 
-    /// A batch of seed edges, given by id, `[seeds]`.
+    /// Samples a batch of seed edges, given by id, `[seeds]`.
     ///
     /// # Errors
-    /// As [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`].
+    /// As for [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`].
     pub fn sample(
         &self,
         edges: Tensor<1, Int>,
@@ -181,7 +181,7 @@ impl DeviceLinkSampler {
         self.around(&ids, &device, key)
     }
 
-    /// A batch of seed edges, which were checked, with tensors on `device`.
+    /// Samples a batch of validated seed edges, with tensors on `device`.
     fn around(
         &self,
         ids: &Ids,
@@ -200,7 +200,7 @@ impl DeviceLinkSampler {
         let k = drawn.as_ref().map_or(0, |drawn| drawn.1);
         let drawn = drawn.map(|drawn| drawn.0).filter(|_| k > 0);
 
-        // Of one node type both endpoints stand in one list, sources first, as on the host.
+        // If both endpoints have the same node type, they are one list of seeds, with sources first, as on the host.
         let mut seeds: Vec<Vec<Tensor<1, Int>>> = vec![vec![]; g.node_counts().len()];
         if n > 0 {
             seeds[s].push(src);
@@ -233,7 +233,7 @@ impl DeviceLinkSampler {
         Ok(DeviceLinkBatch { batch, positive, negative, is_strict })
     }
 
-    /// Edges that a batch of seeds leaves out.
+    /// The edges that a batch of seeds excludes.
     fn excluded(&self, seeds: &Ids) -> Result<Vec<(usize, Tensor<1, Int>)>, GraphError> {
         let relations = self.sampler.graph().relations();
         let bound = |t: usize| relations[t].num_edges();
@@ -262,9 +262,8 @@ impl DeviceLinkSampler {
     }
 }
 
-/// Batches of edges of one type, as a [`Loader`](burn_gnn_sampling::Loader) makes them ahead: seeds come from the host
-/// and are copied to the device, where the batch stays. Features that the loader reads for it bring the ids of its
-/// nodes to the host.
+/// Lets a [`Loader`](burn_gnn_sampling::Loader) prefetch batches of edges of one type. Seeds are copied from the host to
+/// the device, where the batch stays. If the loader gathers features, it copies the ids of the nodes to the host.
 impl Sampler for DeviceLinkSampler {
     type Seed = u32;
     type Batch = DeviceLinkBatch;

@@ -1,4 +1,4 @@
-//! Samples neighbours and blocks on a device, with the draws of the host.
+//! Samples neighbours, blocks and negative pairs on a device, with the same random draws as on the host.
 
 mod batch;
 mod device_sampler;

@@ -1,4 +1,4 @@
-//! Draws negative pairs on a device, with the draws of the host.
+//! Samples negative pairs on a device, with the same random draws as on the host.
 
 use burn::tensor::{Bool, Device, Int, Tensor};
 use burn_cubecl::CubeDevice;
@@ -15,10 +15,10 @@ use crate::device::launch::{address, arg, grid};
 use crate::device::upload::{check_size, upload};
 use crate::numeric::philox::{philox, pick};
 
-/// A [`NegativeSampler`] whose pairs are drawn on a device: the same pairs for the same key, bit for bit.
+/// A [`NegativeSampler`] that draws on a device. For the same key, the pairs equal those of the host, bit for bit.
 ///
-/// Positive pairs come as tensors of that device, and negative ones stay there: seeds of
-/// [`DeviceSampler::sample_tensors`](crate::DeviceSampler::sample_tensors), together with the positive pairs.
+/// Positive pairs are tensors on the device, and so are the negative pairs. Both can be the seeds of
+/// [`DeviceSampler::sample_tensors`](crate::DeviceSampler::sample_tensors).
 ///
 /// ```no_run
 /// use burn::tensor::{Device, DeviceKind, Tensor};
@@ -35,9 +35,9 @@ use crate::numeric::philox::{philox, pick};
 /// ```
 ///
 /// # Cost
-/// On the device, 4 bytes per node that pairs keep and per edge. A thread for every positive pair, `O(k · log degree)`,
-/// with [`with_unique`](NegativeSampler::with_unique) `O(k²)`; a thread for every global pair, and on the host
-/// `O(nodes)` per call.
+/// Device memory: 4 bytes per edge, and per node of the endpoint that is kept. Time: one thread per positive pair, with
+/// `O(k · log degree)`, or `O(k²)` with [`with_unique`](NegativeSampler::with_unique). Global pairs have one thread per pair,
+/// and `O(nodes)` on the host per call.
 #[derive(Debug)]
 pub struct DeviceNegativeSampler {
     sampler: NegativeSampler,
@@ -51,9 +51,9 @@ pub struct DeviceNegativeSampler {
 pub struct DeviceNegatives {
     src: Ids,
     dst: Ids,
-    /// 1 where a pair is known to be none of the edges.
+    /// 1 if a pair is known to have no edge.
     strict: Ids,
-    /// Nodes of both endpoints.
+    /// Numbers of nodes of both endpoints.
     nodes: [usize; 2],
 }
 
@@ -77,7 +77,7 @@ impl DeviceNegatives {
     }
 }
 
-/// NegativeOptions nodes are drawn, when a kernel is compiled.
+/// How nodes are drawn, as a compile-time argument of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct NegativeOptions {
     strict: bool,
@@ -85,8 +85,8 @@ struct NegativeOptions {
     shared: bool,
 }
 
-/// NegativeOptions many of the ascending numbers `row[start..end]` are `x` or less; with `outside` of those numbers
-/// less their place among them.
+/// How many of the ascending numbers `row[start..end]` are at most `x`. With `outside`, each number is reduced by its
+/// index first.
 #[cube]
 fn place(row: &[u32], start: u32, end: u32, x: u32, #[comptime] outside: bool) -> u32 {
     let mut low = 0u32;
@@ -106,7 +106,7 @@ fn place(row: &[u32], start: u32, end: u32, x: u32, #[comptime] outside: bool) -
     low
 }
 
-/// `k` nodes for every positive pair.
+/// Draws `k` nodes for every positive pair.
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn pairs_kernel(
@@ -134,7 +134,7 @@ fn pairs_kernel(
     let from = i * k as usize;
     let mut low = replaced[i];
     let mut high = u;
-    // Nodes that may not be drawn.
+    // Number of nodes that must not be drawn.
     let mut stop = end;
     if comptime!(how.shared) {
         low = 0xffff_ffffu32;
@@ -163,7 +163,7 @@ fn pairs_kernel(
         if taken < fits {
             bound = left;
             if comptime!(how.unique) {
-                // Floyd's algorithm; where all are taken, nothing is drawn.
+                // Floyd's algorithm; if all nodes are taken, it needs no random numbers.
                 bound = left - fits + taken + 1u32;
                 drawn = fits == left;
             }
@@ -204,7 +204,7 @@ fn pairs_kernel(
         out_kept[here] = u;
         let mut flag = 0u32;
         if j < fits {
-            // The number of a node among those that may be drawn.
+            // The index of the node among the nodes that may be drawn.
             let rank = out[here];
             let node = rank + place(indices, start, stop, rank, true);
             out[here] = node;
@@ -224,7 +224,8 @@ fn pairs_kernel(
     }
 }
 
-/// Pairs of drawn ranks: `before` has 64-bit numbers in two words each, the low one first.
+/// Draws global pairs by rank. `before` has the first rank of each source, as 64-bit numbers in two words, the low word
+/// first.
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn global_kernel(
@@ -281,7 +282,7 @@ fn global_kernel(
         rank_high = high.mul_hi(total_high) + over_3 + over_4 + over_5;
         drawn = word_1 > least_high || (word_1 == least_high && word_0 >= least_low);
     }
-    // The last source whose ranks begin at this one or before.
+    // Binary search for the source that has this rank.
     let mut first = 0u32;
     let mut end = num_src;
     while first + 1u32 < end {
@@ -310,11 +311,11 @@ fn global_kernel(
 }
 
 impl DeviceNegativeSampler {
-    /// Draws on `device`, as `sampler` does on the host.
+    /// A sampler on `device` with the settings of `sampler`.
     ///
     /// # Errors
-    /// A device without kernels, edges that do not fit there, or draws that only the host knows: by in-degree or
-    /// weight, conditional ones, and over edges with times.
+    /// The device is not a GPU, the edges do not fit in its memory, or a setting is not supported: draws by in-degree or
+    /// weight, conditional negatives, and edges with times.
     pub fn new(sampler: NegativeSampler, device: &Device) -> Result<Self, DeviceSampleError> {
         let device = cube_device(device)?;
         if let Some(what) = sampler.device_lacks() {
@@ -322,7 +323,7 @@ impl DeviceNegativeSampler {
         }
         let facts = sampler.device_facts();
         check_size("edges", facts.indices.len(), &device)?;
-        // Ranks of global pairs have two words each.
+        // The ranks of global pairs have two words each.
         check_size("row offsets", 2 * facts.indptr.len(), &device)?;
         let (indptr, indices) =
             (upload("row offsets", facts.indptr, &device), upload("edges", facts.indices, &device));
@@ -338,12 +339,12 @@ impl DeviceNegativeSampler {
         &self.device
     }
 
-    /// `k` negatives for each positive pair `src[i] -> dst[i]`, both `[pairs]`, with its source: entries
-    /// `i * k..(i + 1) * k`, as [`NegativeSampler::per_source`] draws them.
+    /// Draws `k` negatives for each positive pair `src[i] -> dst[i]`, both `[pairs]`, with the same source. They are entries
+    /// `i * k..(i + 1) * k` of the result, as in [`NegativeSampler::per_source`].
     ///
     /// # Errors
-    /// A sampler of sources; tensors of different lengths, on another device or of another element type than i32 and
-    /// u32, ids out of range, 2³² pairs or more.
+    /// The sampler draws sources; the tensors differ in length, are on another device, or have another element type than
+    /// i32 and u32; ids are out of range; there are 2³² pairs or more.
     pub fn per_source(
         &self,
         src: Tensor<1, Int>,
@@ -354,11 +355,11 @@ impl DeviceNegativeSampler {
         self.of_pairs(false, ("src", src), ("dst", dst), k, key)
     }
 
-    /// `k` negatives for each positive pair `src[i] -> dst[i]`, both `[pairs]`, with its destination: entries
-    /// `i * k..(i + 1) * k`, as [`NegativeSampler::per_destination`] draws them.
+    /// Draws `k` negatives for each positive pair `src[i] -> dst[i]`, both `[pairs]`, with the same destination. They are
+    /// entries `i * k..(i + 1) * k` of the result, as in [`NegativeSampler::per_destination`].
     ///
     /// # Errors
-    /// A sampler of destinations; as [`per_source`](Self::per_source).
+    /// The sampler draws destinations; otherwise as for [`per_source`](Self::per_source).
     pub fn per_destination(
         &self,
         src: Tensor<1, Int>,
@@ -429,11 +430,11 @@ impl DeviceNegativeSampler {
         Ok(DeviceNegatives { src, dst, strict, nodes: self.endpoints() })
     }
 
-    /// `count` pairs out of all that have no edge, each equally likely, as [`NegativeSampler::global`] draws them.
+    /// Draws `count` pairs without an edge, with equal probability, as in [`NegativeSampler::global`].
     ///
     /// # Errors
-    /// As [`NegativeSampler::global`]; a sampler of pairs that all differ ([`NegativeSampler::with_unique`]), whose
-    /// draws depend on one another; 2³² pairs or more.
+    /// As for [`NegativeSampler::global`]; the sampler draws distinct pairs ([`NegativeSampler::with_unique`]), which
+    /// depend on each other; there are 2³² pairs or more.
     pub fn global(&self, count: usize, key: SampleKey) -> Result<DeviceNegatives, GraphError> {
         let GlobalDraws { key, strict: is_strict, before } =
             self.sampler.device_global(count, key)?;
@@ -441,12 +442,12 @@ impl DeviceNegativeSampler {
         let n = self.room(count as u128)?;
         let [src, dst, strict] = [(); 3].map(|()| Ids { list: ints(&self.device, n), len: n });
         let total = before.last().copied().unwrap_or(0);
-        // Without a pair of nodes none was asked for.
+        // If there are no pairs of nodes, `count` is 0.
         if n > 0 && total > 0 {
             let words: Vec<u32> =
                 before.iter().flat_map(|&rank| [rank as u32, (rank >> 32) as u32]).collect();
             let before = upload("ranks of pairs", &words, &self.device);
-            // Lower words from which on draws are accepted (Lemire).
+            // Smallest low word that is accepted (Lemire).
             let least = total.wrapping_neg() % total;
             let client = self.indptr.client.clone();
             let (count, dim) = grid(&client, n);
@@ -479,14 +480,14 @@ impl DeviceNegativeSampler {
         Ok(DeviceNegatives { src, dst, strict, nodes: self.endpoints() })
     }
 
-    /// Nodes of sources and destinations.
+    /// Numbers of source and destination nodes.
     fn endpoints(&self) -> [usize; 2] {
         let facts = self.sampler.device_facts();
         let [kept, drawn] = facts.nodes;
         if facts.of_sources { [drawn, kept] } else { [kept, drawn] }
     }
 
-    /// Refuses more pairs than one array numbers.
+    /// Returns an error if there are more pairs than fit in an array.
     fn room(&self, pairs: u128) -> Result<usize, GraphError> {
         let most = u128::from(self.device.client().properties().memory.max_page_size / 4)
             .min(u128::from(u32::MAX - 1));

@@ -1,12 +1,13 @@
 //! Assigns rows to the nodes of a batch in order of first appearance.
 //!
-//! A table has the row of every node of a type that is in the batch, and all ones for the others. Of the edges found at
-//! a hop, each offers its source the number `rows so far + its place`, and the smallest stays: a minimum, in any order.
-//! So an edge whose offer stayed is the first to meet a new node, and new nodes are numbered by counting such edges.
+//! A table has the row of every node of a type that is in the batch, and all ones for the other nodes. In parallel, each
+//! edge of a hop writes `number of rows + index of the edge` to the entry of its source, by an atomic minimum, whose result
+//! does not depend on the order. An edge whose number is in the entry afterwards is the first edge of a new node. An
+//! exclusive prefix sum over these edges numbers the new nodes.
 
 use cubecl::prelude::*;
 
-/// The node of every id, an edge's source where ids are positions; offers it a number.
+/// Writes the node of every id (with `positions`, the source of the edge), and applies the atomic minimum to its entry.
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(crate) fn offer_kernel(
     ids: &[u32],
@@ -29,7 +30,7 @@ pub(crate) fn offer_kernel(
     rows[node as usize].fetch_min(next + pos as u32);
 }
 
-/// 1 for edges that were the first to meet a new node.
+/// Writes 1 for the first edge of every new node, and 0 for other edges.
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(crate) fn first_kernel(found: &[u32], rows: &[u32], first: &mut [u32], n: usize, next: u32) {
     let pos = ABSOLUTE_POS;
@@ -39,7 +40,7 @@ pub(crate) fn first_kernel(found: &[u32], rows: &[u32], first: &mut [u32], n: us
     first[pos] = select(rows[found[pos] as usize] == next + pos as u32, 1u32, 0u32);
 }
 
-/// The row of the source of every edge; new nodes behind the others.
+/// Writes the row of the source of every edge, and appends new nodes.
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn row_kernel(
@@ -66,7 +67,7 @@ pub(crate) fn row_kernel(
     }
 }
 
-/// Rows `first..first + n` of the nodes that have them; without `known` they are forgotten.
+/// Writes the rows `first..first + n` of nodes to the table; without `known` it clears them.
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(crate) fn settle_kernel(
     nodes: &[u32],

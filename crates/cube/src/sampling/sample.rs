@@ -13,11 +13,11 @@ use super::induced::DeviceSubgraph;
 use super::trees::Trees;
 
 impl DeviceSampler {
-    /// A batch around seeds, given per node type; seeds given twice share a row.
+    /// Samples a batch around seeds, given per node type; duplicate seeds share a row.
     ///
     /// # Errors
-    /// Unknown type or one named twice, a seed out of range, more nodes and edges of one hop and relation than 32 bits
-    /// number; edges have times, so seeds need some ([`sample_before`](Self::sample_before)).
+    /// A type is unknown or occurs twice; a seed is out of range; a hop has more nodes and edges of a relation than 32-bit
+    /// numbers; edges have times, so seeds need times ([`sample_before`](Self::sample_before)).
     pub fn sample<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -27,11 +27,11 @@ impl DeviceSampler {
         self.sample_excluding(seeds, none, key)
     }
 
-    /// As [`sample`](Self::sample), without ever drawing some edges, given by id per edge type, as
-    /// [`NeighborSampler::sample_excluding`] does.
+    /// [`sample`](Self::sample) that never draws some edges, given by id per edge type. It corresponds to
+    /// [`NeighborSampler::sample_excluding`].
     ///
     /// # Errors
-    /// As [`sample`](Self::sample), and an edge id out of range.
+    /// As for [`sample`](Self::sample); an edge id is out of range.
     pub fn sample_excluding<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -44,11 +44,12 @@ impl DeviceSampler {
             .into_batch(&self.sampler)
     }
 
-    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop, each seed in a tree
-    /// of its own, as [`NeighborSampler::sample_before`] does.
+    /// [`sample`](Self::sample) over edges strictly before the time of their seed, at every hop, with a separate tree per
+    /// seed. It corresponds to [`NeighborSampler::sample_before`].
     ///
     /// # Errors
-    /// As there; more nodes and edges of one hop and relation than 2³⁰, or than a buffer of the device has room for.
+    /// As for [`NeighborSampler::sample_before`]; a hop has more than 2³⁰ nodes and edges of a relation, or more than fit in
+    /// a buffer of the device.
     pub fn sample_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
@@ -60,9 +61,9 @@ impl DeviceSampler {
             .into_batch(&self.sampler)
     }
 
-    /// A batch around seeds that are on the device, given per node type; seeds given twice share a row. Edges given by
-    /// id per edge type are never drawn. The batch stays on the device: [`DeviceBatch`] has its nodes and edges as tensors, and makes a
-    /// [`MiniBatch`] when it is asked for one.
+    /// Samples a batch around seeds that are on the device, given per node type; duplicate seeds share a row. The edges
+    /// `excluded`, given by id per edge type, are never drawn. The batch stays on the device: [`DeviceBatch`] has its nodes
+    /// and edges as tensors, and can be converted to a [`MiniBatch`].
     ///
     /// ```no_run
     /// use burn::tensor::{Device, DeviceKind, Tensor};
@@ -75,17 +76,17 @@ impl DeviceSampler {
     /// let (seeds, excluded) = (Tensor::from_ints([0, 4], &device), Tensor::from_ints([1], &device));
     /// let batch = sampler.sample_tensors([("_N", seeds)], [("_E", excluded)], SampleKey::new(7))?;
     /// let features = Tensor::<2>::zeros([5, 8], &device);
-    /// let x = features.select(0, batch.nodes("_N")); // rows of the input nodes, none of which was on the host
+    /// let x = features.select(0, batch.nodes("_N")); // rows of the input nodes; ids never leave the device
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// Unknown type or one named twice; ids out of range, on another device or of another element type than i32 and
-    /// u32; more nodes and edges of one hop and relation than 32 bits number; edges have times, of which seeds have none
-    /// here.
+    /// A type is unknown or occurs twice; ids are out of range, on another device, or of another element type than i32 and
+    /// u32; a hop has more nodes and edges of a relation than 32-bit numbers; edges have times, which seeds cannot have in
+    /// this method.
     ///
     /// # Cost
-    /// One wait for the device more for every tensor, whose ids are checked there.
+    /// One more synchronisation with the device per tensor, because its ids are validated there.
     pub fn sample_tensors<N: NodeKey, K: EdgeKey>(
         &self,
         seeds: impl IntoIterator<Item = (N, Tensor<1, Int>)>,
@@ -96,15 +97,15 @@ impl DeviceSampler {
         self.make(seeds, None, excluded, key)
     }
 
-    /// The subgraph induced by all nodes of a batch, as [`NeighborSampler::induced`] makes it: `dropped` edges, by id
-    /// per edge type, are neither followed nor in it. Without hops it is that of the seeds.
+    /// The subgraph induced by all nodes of a batch. It corresponds to [`NeighborSampler::induced`]. The edges `dropped`,
+    /// given by id per edge type, are neither followed nor part of the subgraph. Without hops it is induced by the seeds.
     ///
     /// # Errors
-    /// As [`sample_excluding`](Self::sample_excluding); where edges have times, `NeighborSampler::induced_before` on the
-    /// host takes them.
+    /// As for [`sample_excluding`](Self::sample_excluding). If edges have times, use `NeighborSampler::induced_before` on
+    /// the host.
     ///
     /// # Cost
-    /// As that of a batch, and in-degrees of its nodes; one wait for the device more for every relation.
+    /// The cost of a batch plus the in-degrees of its nodes, and one more synchronisation with the device per relation.
     pub fn induced<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -117,10 +118,10 @@ impl DeviceSampler {
             .to_khop(&self.sampler)
     }
 
-    /// As [`induced`](Self::induced), of seeds and dropped edges that are on the device, where the subgraph stays.
+    /// [`induced`](Self::induced) for seeds and dropped edges on the device; the subgraph stays on the device.
     ///
     /// # Errors
-    /// As [`sample_tensors`](Self::sample_tensors).
+    /// As for [`sample_tensors`](Self::sample_tensors).
     pub fn induced_tensors<N: NodeKey, K: EdgeKey>(
         &self,
         seeds: impl IntoIterator<Item = (N, Tensor<1, Int>)>,
@@ -131,7 +132,7 @@ impl DeviceSampler {
         self.make_induced(seeds, dropped, key)
     }
 
-    /// Ids per node type and edge type, checked.
+    /// Validates ids per node type and edge type.
     fn checked<N: NodeKey, K: EdgeKey>(
         &self,
         seeds: impl IntoIterator<Item = (N, Tensor<1, Int>)>,
@@ -150,8 +151,8 @@ impl DeviceSampler {
         Ok((nodes, edges))
     }
 
-    /// Ids of each of so many types; `find` has the number of the type that a key names, its name, and what ids lie
-    /// below.
+    /// Validates the ids of each of `types` types. `find` resolves a key to the number of the type, its name, and the
+    /// exclusive upper bound of its ids.
     fn lists<K>(
         &self,
         arg: &'static str,
@@ -174,7 +175,7 @@ impl DeviceSampler {
         lists.into_iter().map(or_none).collect()
     }
 
-    /// A batch around checked seeds, which may have times, over other edges than checked ones.
+    /// Samples a batch around validated seeds, which may have times, and never draws the edges `excluded`.
     fn make(
         &self,
         seeds: Vec<Ids>,
@@ -192,7 +193,7 @@ impl DeviceSampler {
         Ok(DeviceBatch { times, ..batch })
     }
 
-    /// The subgraph of such a batch.
+    /// The subgraph induced by the nodes of a batch.
     fn make_induced(
         &self,
         seeds: Vec<Ids>,
@@ -205,7 +206,8 @@ impl DeviceSampler {
         Ok(self.with_batch(seeds, None, &dropped, key, between)?.1)
     }
 
-    /// A batch, and what `f` makes of it and of the tables that have its rows, which no other batch uses meanwhile.
+    /// Samples a batch and calls `f` with it and with the tables that have its rows. No other batch uses these tables until
+    /// this function returns.
     fn with_batch<T>(
         &self,
         seeds: Vec<Ids>,
@@ -215,7 +217,8 @@ impl DeviceSampler {
         f: impl FnOnce(&DeviceBatch, &Tables) -> Result<T, GraphError>,
     ) -> Result<(DeviceBatch, T), GraphError> {
         let pool = || self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken out, so that nothing is locked meanwhile and a batch that fails or unwinds leaves no rows behind.
+        // The tables are removed from the pool, so no lock is held, and tables of a batch that fails or panics are dropped
+        // with their rows.
         let known = pool().pop();
         let mut tables = known.unwrap_or_else(|| self.tables());
         self.exclude(excluded, &mut tables, true);
@@ -223,8 +226,8 @@ impl DeviceSampler {
         let made = f(&batch, &tables)?;
         self.forget(&batch, &tables);
         self.exclude(excluded, &mut tables, false);
-        // Launches of other threads do not wait for those of this one: what it wrote must be done before another batch
-        // takes the tables.
+        // Launches of other threads do not wait for launches of this thread, so synchronise before another batch uses the
+        // tables.
         if let Some(rows) = tables.rows.first() {
             number_at(rows, 0);
         }

@@ -1,8 +1,8 @@
-//! Numbers nodes of disjoint trees: one row per node and root.
+//! Assigns rows to the nodes of disjoint trees: one row per node and root.
 //!
-//! As [`renumber`](super::renumber) does for nodes, with a hash table of open addressing instead of a table of all
-//! nodes. Items are the rows so far, then the edges found; an item goes to the slot of its node and root, where the
-//! smallest number stays.
+//! It is the algorithm of [`renumber`](super::renumber) with a hash table (open addressing) instead of a table of all
+//! nodes. Items are the existing rows, followed by the drawn edges. Each item applies an atomic minimum to the slot of its
+//! node and root.
 
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::GraphError;
@@ -14,17 +14,17 @@ use crate::device::launch::{address, arg, grid};
 use crate::device::upload::upload;
 use crate::numeric::scan::exclusive_sums;
 
-/// Trees of a batch.
+/// The disjoint trees of a batch.
 pub(super) struct Trees {
     /// Tree of each row, by node type.
     pub(super) roots: Vec<CubeTensor>,
-    /// By tree: the upper words of ids that draws belong to.
+    /// By tree: the high words of ids, with which trees draw independently.
     pub(super) highs: CubeTensor,
-    /// By edge type, then tree: which edges it sees, where they have times.
+    /// By edge type and tree: the exclusive time bound of edges, if edges have times.
     pub(super) bounds: Vec<Option<CubeTensor>>,
 }
 
-/// Trees draw apart from one another, by the original ids of their roots.
+/// Writes the high words of ids: the original ids of the roots plus 1, so that trees draw independently.
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn root_kernel(
     seeds: &[u32],
@@ -45,7 +45,7 @@ fn root_kernel(
     highs[from + pos] = id + 1u32;
 }
 
-/// Source and root of the edges of every destination, from item `next` on.
+/// Writes source and root of the edges of every destination, starting at item `next`.
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn item_kernel(
@@ -68,7 +68,7 @@ fn item_kernel(
     }
 }
 
-/// The slot at which the search for a node and a root begins.
+/// The first slot of the search for a node and a root.
 #[cube]
 fn hash(node: u32, root: u32, mask: u32) -> u32 {
     let mixed = (node * 0x9E37_79B1u32) ^ (root * 0x85EB_CA77u32);
@@ -76,7 +76,7 @@ fn hash(node: u32, root: u32, mask: u32) -> u32 {
     (spread ^ (spread >> 13u32)) & mask
 }
 
-/// Offers every item to the slot of its node and root, which keeps the smallest.
+/// Inserts every item into the slot of its node and root, which keeps the smallest item.
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn insert_kernel(nodes: &[u32], roots: &[u32], slots: &[Atomic<u32>], n: usize, mask: u32) {
     let pos = ABSOLUTE_POS;
@@ -90,7 +90,7 @@ fn insert_kernel(nodes: &[u32], roots: &[u32], slots: &[Atomic<u32>], n: usize, 
     while open {
         let found = slots[at as usize].load();
         if found == 0xffff_ffffu32 {
-            // It may fail for no reason: the next round looks at what is there.
+            // The exchange may fail spuriously; the next iteration reads the slot again.
             slots[at as usize].compare_exchange_weak(0xffff_ffffu32, pos as u32);
         } else if nodes[found as usize] == node && roots[found as usize] == root {
             slots[at as usize].fetch_min(pos as u32);
@@ -101,7 +101,7 @@ fn insert_kernel(nodes: &[u32], roots: &[u32], slots: &[Atomic<u32>], n: usize, 
     }
 }
 
-/// The first item of the node and root of every edge found, and whether it is the edge itself.
+/// Finds the first item of the node and root of every edge, and whether that is the edge itself.
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn find_kernel(
@@ -132,7 +132,7 @@ fn find_kernel(
     is_first[pos] = select(found == (next + pos) as u32, 1u32, 0u32);
 }
 
-/// The row of the source of every edge; new rows behind the others.
+/// Writes the row of the source of every edge, and appends new rows.
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn row_kernel(
@@ -162,11 +162,10 @@ fn row_kernel(
 }
 
 impl DeviceSampler {
-    /// One tree per seed, numbered over all types; edges that have times are seen before those of the trees, if there
-    /// are any.
+    /// Creates one tree per seed, numbered over all types. If seeds have times, trees draw only edges before them.
     ///
     /// # Errors
-    /// More seeds than a buffer of the device holds.
+    /// There are more seeds than fit in a buffer of the device.
     pub(super) fn trees(&self, seeds: &[Ids], times: Option<&[i64]>) -> Result<Trees, GraphError> {
         let total = seeds.iter().map(|ids| ids.len).sum();
         check_room("seeds", total, &self.device)?;
@@ -204,13 +203,13 @@ impl DeviceSampler {
         Ok(Trees { roots, highs, bounds: (0..self.graph().relations().len()).map(bound).collect() })
     }
 
-    /// Nodes and edges of a type that one numbering takes.
+    /// Largest number of items of a hash table.
     pub(super) fn most_items(&self) -> u64 {
-        // Slots are at most four times as many.
+        // There are at most four slots per item.
         (self.device.client().properties().memory.max_page_size / 16).min(1 << 30)
     }
 
-    /// The row of the source of every edge found under the root of its destination; new ones go behind the others.
+    /// Returns the row of the source of every edge in the tree of its destination, and appends new rows.
     pub(super) fn number_rooted(
         &self,
         positions: &Ids,

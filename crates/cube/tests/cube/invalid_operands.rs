@@ -61,7 +61,7 @@ fn gspmm_operands() {
     refused("`lhs` must have 7 rows", || gspmm(&sum, Some(zeros(&[7, 3])), None));
     refused("`rhs` must have 20 rows", || gspmm(&mul, x(), Some(zeros(&[7, 4]))));
     refused("`rhs` must have element type", || gspmm(&mul, x(), Some(half(&[20, 4]))));
-    refused("`rhs` is missing", || gspmm(&mul, x(), None));
+    refused("`rhs` is required", || gspmm(&mul, x(), None));
     refused("`lhs` has a buffer of", || gspmm(&sum, Some(lying(&[7, 4])), None));
     // Columns apart, which a copy would bring together: it must not read behind the end either.
     refused("`lhs` has a buffer of", || gspmm(&sum, Some(transposed(lying(&[4, 7]))), None));
@@ -70,7 +70,7 @@ fn gspmm_operands() {
     refused("`lhs` must have 7 rows", || gspmm_select(&max, Some(zeros(&[8, 4])), None));
     let (_, arg) = gspmm_select(&max, x(), None);
     gspmm_grad(&max, Side::Lhs, g(), Some(arg.clone()), None, None);
-    refused("`arg` is missing", || gspmm_grad(&max, Side::Lhs, g(), None, None, None));
+    refused("`arg` is required", || gspmm_grad(&max, Side::Lhs, g(), None, None, None));
     refused("`arg` must have 3 rows", || {
         gspmm_grad(&max, Side::Lhs, g(), Some(lying(&[2, 4])), None, None)
     });
@@ -80,7 +80,7 @@ fn gspmm_operands() {
     refused("`grad` must have 3 rows", || {
         gspmm_grad(&mul, Side::Lhs, zeros(&[7, 4]), None, None, w())
     });
-    refused("`rhs` is missing", || gspmm_grad(&mul, Side::Lhs, g(), None, x(), None));
+    refused("`rhs` is required", || gspmm_grad(&mul, Side::Lhs, g(), None, x(), None));
     refused("`lhs` must have 7 rows", || {
         gspmm_grad(&mul, Side::Rhs, g(), None, Some(zeros(&[3, 4])), None)
     });
@@ -96,7 +96,7 @@ fn gsddmm_operands() {
     gsddmm_grad(&call, Side::Lhs, g(), x(), y());
     refused("`lhs` must have 7 rows of 8", || gsddmm(&call, y(), y()));
     refused("`rhs` must have 3 rows of 8", || gsddmm(&call, x(), x()));
-    refused("`rhs` is missing", || gsddmm(&call, x(), None));
+    refused("`rhs` is required", || gsddmm(&call, x(), None));
     refused("`grad` must have 20 rows of 2", || {
         gsddmm_grad(&call, Side::Lhs, zeros(&[20, 2, 4]), x(), y())
     });
@@ -177,7 +177,7 @@ fn aggregate_and_epilogue_operands() {
     refused("`bias` must have 4 rows", || aggregate(&call, x(), None, Some(zeros(&[3]))));
     wrong("`source degrees` must have 7 rows", plan(options(3, 3)));
     wrong("`destination degrees` must have 3 rows", plan(options(7, 2)));
-    refused("`out` is missing", || aggregate_grad(&call, g(), None, None, true, true));
+    refused("`out` is required", || aggregate_grad(&call, g(), None, None, true, true));
     refused("`out` must have 3 rows", || {
         aggregate_grad(&call, g(), Some(zeros(&[2, 4])), None, true, true)
     });
@@ -353,10 +353,10 @@ fn a_mapped_file_that_was_changed() {
     std::io::Write::write_all(&mut &changed, &vec![0xff; 4 * words]).unwrap();
     let relation = &mapped.graph().relations()[0];
     let call = |reduce| GspmmPlan::new(relation, BinaryOp::CopyLhs, reduce, &[2], &[2]).unwrap();
-    refused("its file was changed while it was mapped", || {
+    refused("the file was changed while it was mapped", || {
         gspmm(&call(Reduce::Sum), Some(zeros(&[5, 2])), None)
     });
-    refused("its file was changed while it was mapped", || {
+    refused("the file was changed while it was mapped", || {
         edge_softmax(&softmax(relation, &[2]), zeros(&[5, 2]))
     });
     std::fs::remove_file(&file).unwrap();

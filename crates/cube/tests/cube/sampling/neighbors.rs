@@ -619,12 +619,9 @@ fn what_devices_do_not_do() {
     let text = |s: NeighborSampler, device: &Device| {
         DeviceSampler::new(s, device).unwrap_err().to_string()
     };
-    assert!(
-        text(plain(), &Device::flex())
-            .starts_with("sampling on a device needs one of a GPU backend")
-    );
+    assert!(text(plain(), &Device::flex()).starts_with("sampling on a device needs a GPU device"));
     let labor = plain().with_strategy(Strategy::Labor { layer_dependent: false }).unwrap();
-    let want = "devices do not sample with `Strategy::Labor`, whose keys are 64-bit floats; the sampler on the host does";
+    let want = "GPU sampling does not support `Strategy::Labor`, whose keys are 64-bit floats; use the sampler on the host instead";
     assert_eq!(text(labor, &cube), want);
     let e = DeviceSampler::new(plain(), &cube)
         .unwrap()
