@@ -34,7 +34,7 @@ pub use traversal::DfsLabel;
 pub mod internal {
     pub use crate::arrays::shared_array::{SharedU32Array, U32Array};
     pub use crate::debug_is_message;
-    pub use crate::error::count_noun::{counted, noun};
+    pub use crate::error::count_noun::{count_noun, noun};
     pub use crate::error::graph_error::{UNNAMED, setting};
     pub use crate::error::or_panic::OrPanic;
     pub use crate::memory::bytes::readable_bytes;

@@ -6,7 +6,7 @@ use std::ops::RangeFull;
 use serde::{Deserialize, Serialize};
 
 use crate::error::GraphError;
-use crate::error::count_noun::counted;
+use crate::error::count_noun::count_noun;
 use crate::error::graph_error::setting;
 use crate::error::or_panic::OrPanic;
 
@@ -342,8 +342,10 @@ impl Schema {
         if self.is_homogeneous() {
             return Ok(());
         }
-        let (nodes, edges) =
-            (counted(self.ntypes.len(), "node type"), counted(self.etypes.len(), "edge type"));
+        let (nodes, edges) = (
+            count_noun(self.ntypes.len(), "node type"),
+            count_noun(self.etypes.len(), "edge type"),
+        );
         let expected = format!("one node type and one edge type ({remedy})");
         Err(setting(arg, &expected, &format!("{nodes} and {edges}")))
     }

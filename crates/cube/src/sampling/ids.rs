@@ -77,7 +77,7 @@ impl Ids {
         }
         let found = ids.device();
         let list = into_cube(ids, device).ok_or_else(|| {
-            refuse(&format!("a tensor on the sampler's device {device:?}"), format!("{found:?}"))
+            invalid(&format!("a tensor on the sampler's device {device:?}"), format!("{found:?}"))
         })?;
         let (needed, held) = bytes_held(&list);
         if needed > held {

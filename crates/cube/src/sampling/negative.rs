@@ -88,7 +88,7 @@ struct NegativeOptions {
 /// How many of the ascending numbers `row[start..end]` are at most `x`. With `outside`, each number is reduced by its
 /// index first.
 #[cube]
-fn place(row: &[u32], start: u32, end: u32, x: u32, #[comptime] outside: bool) -> u32 {
+fn count_at_most(row: &[u32], start: u32, end: u32, x: u32, #[comptime] outside: bool) -> u32 {
     let mut low = 0u32;
     let mut high = end - start;
     while low < high {
@@ -206,13 +206,13 @@ fn pairs_kernel(
         if j < fits {
             // The index of the node among the nodes that may be drawn.
             let rank = out[here];
-            let node = rank + place(indices, start, stop, rank, true);
+            let node = rank + count_at_most(indices, start, stop, rank, true);
             out[here] = node;
             if comptime!(how.strict) {
                 flag = 1u32;
             }
             if comptime!(how.strict && how.shared) {
-                let up_to = place(indices, start, end, node, false);
+                let up_to = count_at_most(indices, start, end, node, false);
                 if up_to > 0u32 {
                     if indices[(start + up_to - 1u32) as usize] == node {
                         flag = 0u32;
@@ -299,7 +299,7 @@ fn global_kernel(
     let mut node = rank;
     if comptime!(is_strict) {
         let start = indptr[first as usize];
-        node += place(indices, start, indptr[first as usize + 1], rank, true);
+        node += count_at_most(indices, start, indptr[first as usize + 1], rank, true);
     }
     src[i] = first;
     dst[i] = node;

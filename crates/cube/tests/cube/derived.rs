@@ -1,4 +1,4 @@
-//! Copies on devices: their memory counted with the graph, freed, and made again.
+//! Device copies of edges are accounted for, freed, and uploaded again.
 
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;

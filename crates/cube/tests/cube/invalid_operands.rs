@@ -1,4 +1,4 @@
-//! What functions refuse, before a kernel reads or writes where nothing is.
+//! Invalid operands panic before a kernel could access memory out of bounds.
 
 use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
@@ -16,14 +16,14 @@ use crate::support::*;
 use burn_gnn_testutil::graphs::with_hub;
 use burn_gnn_testutil::panic_text;
 
-/// The text of the panic names what is wrong.
-fn refused<R>(name: &str, f: impl FnOnce() -> R) {
+/// Asserts that `f` panics with a message that contains `name`.
+fn panics_with<R>(name: &str, f: impl FnOnce() -> R) {
     let text = panic_text(f);
     assert!(text.contains(name), "expected a text with {name:?}, got {text:?}");
 }
 
-/// A plan that is not made names what is wrong.
-fn wrong<T>(name: &str, plan: Result<T, String>) {
+/// Asserts that the error of a plan contains `name`.
+fn fails_with<T>(name: &str, plan: Result<T, String>) {
     let text = plan.map(|_| ()).expect_err(name);
     assert!(text.contains(name), "expected a text with {name:?}, got {text:?}");
 }
@@ -36,13 +36,13 @@ fn half(shape: &[usize]) -> CubeTensor {
     tensor_of(&vec![0.0; size(shape)], shape, DType::F16)
 }
 
-/// As `shape` says, in a buffer of one entry.
-fn lying(shape: &[usize]) -> CubeTensor {
+/// A tensor of this shape in a buffer of one entry.
+fn undersized(shape: &[usize]) -> CubeTensor {
     let x = zeros(&[1]);
     CubeTensor::new_contiguous(x.client, x.device, Shape::from(shape.to_vec()), x.handle, x.dtype)
 }
 
-/// A view with its two axes exchanged.
+/// A transposed view.
 fn transposed(mut x: CubeTensor) -> CubeTensor {
     x.meta.swap(0, 1);
     x
@@ -55,33 +55,35 @@ fn gspmm_operands() {
     let (mul, sum) = (call(BinaryOp::Mul, Reduce::Sum), call(BinaryOp::CopyLhs, Reduce::Sum));
     let (x, w, g) = (|| Some(zeros(&[7, 4])), || Some(zeros(&[20, 4])), || zeros(&[3, 4]));
     gspmm(&mul, x(), w());
-    refused("`lhs` must have 7 rows of 4 entries, got shape [6, 4]", || {
+    panics_with("`lhs` must have 7 rows of 4 entries, got shape [6, 4]", || {
         gspmm(&mul, Some(zeros(&[6, 4])), w())
     });
-    refused("`lhs` must have 7 rows", || gspmm(&sum, Some(zeros(&[7, 3])), None));
-    refused("`rhs` must have 20 rows", || gspmm(&mul, x(), Some(zeros(&[7, 4]))));
-    refused("`rhs` must have element type", || gspmm(&mul, x(), Some(half(&[20, 4]))));
-    refused("`rhs` is required", || gspmm(&mul, x(), None));
-    refused("`lhs` has a buffer of", || gspmm(&sum, Some(lying(&[7, 4])), None));
-    // Columns apart, which a copy would bring together: it must not read behind the end either.
-    refused("`lhs` has a buffer of", || gspmm(&sum, Some(transposed(lying(&[4, 7]))), None));
+    panics_with("`lhs` must have 7 rows", || gspmm(&sum, Some(zeros(&[7, 3])), None));
+    panics_with("`rhs` must have 20 rows", || gspmm(&mul, x(), Some(zeros(&[7, 4]))));
+    panics_with("`rhs` must have element type", || gspmm(&mul, x(), Some(half(&[20, 4]))));
+    panics_with("`rhs` is required", || gspmm(&mul, x(), None));
+    panics_with("`lhs` has a buffer of", || gspmm(&sum, Some(undersized(&[7, 4])), None));
+    // A strided view, which is copied to a contiguous tensor: the copy must not read out of bounds either.
+    panics_with("`lhs` has a buffer of", || {
+        gspmm(&sum, Some(transposed(undersized(&[4, 7]))), None)
+    });
     gspmm(&sum, Some(transposed(zeros(&[4, 7]))), None);
     let max = call(BinaryOp::CopyLhs, Reduce::Max);
-    refused("`lhs` must have 7 rows", || gspmm_select(&max, Some(zeros(&[8, 4])), None));
+    panics_with("`lhs` must have 7 rows", || gspmm_select(&max, Some(zeros(&[8, 4])), None));
     let (_, arg) = gspmm_select(&max, x(), None);
     gspmm_grad(&max, Side::Lhs, g(), Some(arg.clone()), None, None);
-    refused("`arg` is required", || gspmm_grad(&max, Side::Lhs, g(), None, None, None));
-    refused("`arg` must have 3 rows", || {
-        gspmm_grad(&max, Side::Lhs, g(), Some(lying(&[2, 4])), None, None)
+    panics_with("`arg` is required", || gspmm_grad(&max, Side::Lhs, g(), None, None, None));
+    panics_with("`arg` must have 3 rows", || {
+        gspmm_grad(&max, Side::Lhs, g(), Some(undersized(&[2, 4])), None, None)
     });
-    refused("`arg` must have element type", || {
+    panics_with("`arg` must have element type", || {
         gspmm_grad(&max, Side::Lhs, g(), Some(g()), None, None)
     });
-    refused("`grad` must have 3 rows", || {
+    panics_with("`grad` must have 3 rows", || {
         gspmm_grad(&mul, Side::Lhs, zeros(&[7, 4]), None, None, w())
     });
-    refused("`rhs` is required", || gspmm_grad(&mul, Side::Lhs, g(), None, x(), None));
-    refused("`lhs` must have 7 rows", || {
+    panics_with("`rhs` is required", || gspmm_grad(&mul, Side::Lhs, g(), None, x(), None));
+    panics_with("`lhs` must have 7 rows", || {
         gspmm_grad(&mul, Side::Rhs, g(), None, Some(zeros(&[3, 4])), None)
     });
 }
@@ -94,21 +96,21 @@ fn gsddmm_operands() {
     let (x, y, g) = (|| Some(zeros(&[7, 2, 4])), || Some(zeros(&[3, 2, 4])), || zeros(&[20, 2, 1]));
     gsddmm(&call, x(), y());
     gsddmm_grad(&call, Side::Lhs, g(), x(), y());
-    refused("`lhs` must have 7 rows of 8", || gsddmm(&call, y(), y()));
-    refused("`rhs` must have 3 rows of 8", || gsddmm(&call, x(), x()));
-    refused("`rhs` is required", || gsddmm(&call, x(), None));
-    refused("`grad` must have 20 rows of 2", || {
+    panics_with("`lhs` must have 7 rows of 8", || gsddmm(&call, y(), y()));
+    panics_with("`rhs` must have 3 rows of 8", || gsddmm(&call, x(), x()));
+    panics_with("`rhs` is required", || gsddmm(&call, x(), None));
+    panics_with("`grad` must have 20 rows of 2", || {
         gsddmm_grad(&call, Side::Lhs, zeros(&[20, 2, 4]), x(), y())
     });
-    refused("`rhs` must have 3 rows of 8", || gsddmm_grad(&call, Side::Lhs, g(), x(), x()));
+    panics_with("`rhs` must have 3 rows of 8", || gsddmm_grad(&call, Side::Lhs, g(), x(), x()));
 }
 
 #[test]
 fn softmax_and_attention_operands() {
     let r = with_hub(7, 3, 20, 1);
     let plan = softmax(&r, &[2]);
-    refused("`x` must have 20 rows", || edge_softmax(&plan, zeros(&[19, 2])));
-    refused("`grad` must have 20 rows of 2", || {
+    panics_with("`x` must have 20 rows", || edge_softmax(&plan, zeros(&[19, 2])));
+    panics_with("`grad` must have 20 rows of 2", || {
         edge_softmax_grad(&plan, zeros(&[20, 2]), zeros(&[20, 1]))
     });
     let call = attention_plan(&r, 2, 4, Some(0.2), None);
@@ -116,10 +118,16 @@ fn softmax_and_attention_operands() {
         (|| zeros(&[7, 2, 4]), || zeros(&[7, 2]), || zeros(&[3, 2]), || zeros(&[3, 2, 4]));
     let endpoints = || AttentionScores::Nodes(a(), b());
     let (_, stats) = attention(&call, z(), endpoints());
-    refused("`z` must have 7 rows of 8", || attention(&call, zeros(&[7, 2, 3]), endpoints()));
-    refused("`a_src` must have 7 rows", || attention(&call, z(), AttentionScores::Nodes(b(), b())));
-    refused("`a_dst` must have 3 rows", || attention(&call, z(), AttentionScores::Nodes(a(), a())));
-    refused("`logits` must have 20 rows", || attention(&call, z(), AttentionScores::Edges(a())));
+    panics_with("`z` must have 7 rows of 8", || attention(&call, zeros(&[7, 2, 3]), endpoints()));
+    panics_with("`a_src` must have 7 rows", || {
+        attention(&call, z(), AttentionScores::Nodes(b(), b()))
+    });
+    panics_with("`a_dst` must have 3 rows", || {
+        attention(&call, z(), AttentionScores::Nodes(a(), a()))
+    });
+    panics_with("`logits` must have 20 rows", || {
+        attention(&call, z(), AttentionScores::Edges(a()))
+    });
     let stream = Stream::new(1, "refusals", 2);
     let options = |prob, ids: usize| GatOptions {
         slope: 0.2,
@@ -128,12 +136,12 @@ fn softmax_and_attention_operands() {
     let plan = |heads, options: &GatOptions| {
         AttentionPlan::gat("attention", &r, heads, 4, options).map_err(|e| e.to_string())
     };
-    wrong("must have at most 134217727 entries", plan(usize::MAX, &GatOptions::default()));
-    wrong(
+    fails_with("must have at most 134217727 entries", plan(usize::MAX, &GatOptions::default()));
+    fails_with(
         "`dropout.ids` must have 20 rows (one per edge of the relation), got 19; give as many rows",
         plan(2, &options(0.5, 19)),
     );
-    wrong(
+    fails_with(
         "`dropout.prob` must lie in [0, 1), got 1; give 0 for no dropout",
         plan(2, &options(1.0, 20)),
     );
@@ -145,16 +153,16 @@ fn softmax_and_attention_operands() {
     };
     let wants = AttentionGradMask { z: true, first: true, second: true };
     attention_grad(&call, g(), kept(&stats), wants);
-    refused("`stats` must have 3 rows of 4", || attention_grad(&call, g(), kept(&b()), wants));
-    refused("`out` must have 3 rows", || {
+    panics_with("`stats` must have 3 rows of 4", || attention_grad(&call, g(), kept(&b()), wants));
+    panics_with("`out` must have 3 rows", || {
         attention_grad(&call, g(), AttentionKept { out: z(), ..kept(&stats) }, wants)
     });
-    refused("`z` must have 7 rows", || {
+    panics_with("`z` must have 7 rows", || {
         attention_grad(&call, g(), AttentionKept { z: g(), ..kept(&stats) }, wants)
     });
-    refused("`grad` must have 3 rows", || attention_grad(&call, z(), kept(&stats), wants));
+    panics_with("`grad` must have 3 rows", || attention_grad(&call, z(), kept(&stats), wants));
     let ids = vec![1; 19];
-    refused("`dropout.ids` must have 21 entries", || {
+    panics_with("`dropout.ids` must have 21 entries", || {
         dropout_rows(&dropout(0.5, &stream, Some(&ids), 19), zeros(&[21, 3]))
     });
 }
@@ -171,20 +179,20 @@ fn aggregate_and_epilogue_operands() {
     let call = plan(options(7, 3)).unwrap();
     let (x, g) = (|| zeros(&[7, 4]), || zeros(&[3, 4]));
     aggregate(&call, x(), Some(zeros(&[20])), Some(zeros(&[4])));
-    refused("`x` must have 7 rows of 4", || aggregate(&call, zeros(&[7]), None, None));
-    refused("`x` must have 7 rows", || aggregate(&call, g(), None, None));
-    refused("`weight` must have 20 rows", || aggregate(&call, x(), Some(zeros(&[19])), None));
-    refused("`bias` must have 4 rows", || aggregate(&call, x(), None, Some(zeros(&[3]))));
-    wrong("`source degrees` must have 7 rows", plan(options(3, 3)));
-    wrong("`destination degrees` must have 3 rows", plan(options(7, 2)));
-    refused("`out` is required", || aggregate_grad(&call, g(), None, None, true, true));
-    refused("`out` must have 3 rows", || {
+    panics_with("`x` must have 7 rows of 4", || aggregate(&call, zeros(&[7]), None, None));
+    panics_with("`x` must have 7 rows", || aggregate(&call, g(), None, None));
+    panics_with("`weight` must have 20 rows", || aggregate(&call, x(), Some(zeros(&[19])), None));
+    panics_with("`bias` must have 4 rows", || aggregate(&call, x(), None, Some(zeros(&[3]))));
+    fails_with("`source degrees` must have 7 rows", plan(options(3, 3)));
+    fails_with("`destination degrees` must have 3 rows", plan(options(7, 2)));
+    panics_with("`out` is required", || aggregate_grad(&call, g(), None, None, true, true));
+    panics_with("`out` must have 3 rows", || {
         aggregate_grad(&call, g(), Some(zeros(&[2, 4])), None, true, true)
     });
-    refused("`weight` must have 20 rows", || {
+    panics_with("`weight` must have 20 rows", || {
         aggregate_grad(&call, g(), Some(g()), Some(zeros(&[3])), true, true)
     });
-    refused("`x` must have 7 rows", || aggregate_grad_weight(&call, g(), Some(g()), g()));
+    panics_with("`x` must have 7 rows", || aggregate_grad_weight(&call, g(), Some(g()), g()));
     let stream = Stream::new(1, "refusals", 2);
     let plan = |activation, ids: usize| {
         let dropout = KeyedDropout { prob: 0.5, stream, ids: Some(vec![1; ids].into()) };
@@ -193,20 +201,20 @@ fn aggregate_and_epilogue_operands() {
     let call = plan(Activation::Relu, 7).unwrap();
     let (_, open) = epilogue(&call, x(), Some(zeros(&[4])), true);
     epilogue_grad(&call, x(), EpilogueKept::Open(open.clone()), true);
-    refused("`x` must have 7 rows of 4", || epilogue(&call, zeros(&[8, 4]), None, true));
-    refused("`bias` must have 4 rows", || epilogue(&call, x(), Some(zeros(&[5])), true));
-    wrong("`dropout.ids` must have 7 rows", plan(Activation::Relu, 6));
-    wrong(
+    panics_with("`x` must have 7 rows of 4", || epilogue(&call, zeros(&[8, 4]), None, true));
+    panics_with("`bias` must have 4 rows", || epilogue(&call, x(), Some(zeros(&[5])), true));
+    fails_with("`dropout.ids` must have 7 rows", plan(Activation::Relu, 6));
+    fails_with(
         "`slope` of LeakyRelu must be a finite number from 0",
         plan(Activation::LeakyRelu(-1.0), 7),
     );
-    refused("`open` must have 7 rows", || {
-        epilogue_grad(&call, x(), EpilogueKept::Open(lying(&[8])), true)
+    panics_with("`open` must have 7 rows", || {
+        epilogue_grad(&call, x(), EpilogueKept::Open(undersized(&[8])), true)
     });
-    refused("`out` must have 7 rows", || {
+    panics_with("`out` must have 7 rows", || {
         epilogue_grad(&call, x(), EpilogueKept::Output(g()), true)
     });
-    refused("`grad` must have 7 rows", || {
+    panics_with("`grad` must have 7 rows", || {
         epilogue_grad(&call, zeros(&[8, 4]), EpilogueKept::Nothing, false)
     });
 }
@@ -214,51 +222,51 @@ fn aggregate_and_epilogue_operands() {
 #[test]
 fn rows_products_and_steps() {
     let index = RowIndex::new(&[0, 6, 6], 7).unwrap();
-    refused("`table` must have 7 rows", || gather_rows(zeros(&[6, 2]), &index));
-    refused("`rows` must have 3 rows", || scatter_add_rows(zeros(&[7, 2]), &index));
+    panics_with("`table` must have 7 rows", || gather_rows(zeros(&[6, 2]), &index));
+    panics_with("`rows` must have 3 rows", || scatter_add_rows(zeros(&[7, 2]), &index));
     let segments =
         |offsets: &[usize]| Segments::try_from_offsets(offsets).map_err(|e| e.to_string());
-    wrong("offsets[0] must be 0", segments(&[1, 3]));
-    wrong("never decrease", segments(&[0, 3, 2]));
-    wrong(
+    fails_with("offsets[0] must be 0", segments(&[1, 3]));
+    fails_with("never decrease", segments(&[0, 3, 2]));
+    fails_with(
         "`types[1]` must lie in 0..1",
         TypeIndex::try_new(&[0u8, 1], 1).map_err(|e| e.to_string()),
     );
     let plan = TypedPlan::segments(&segments(&[0, 1, 3]).unwrap(), 4, 5).unwrap();
     let (a, b, g) = (|| zeros(&[3, 4]), || zeros(&[2, 4, 5]), || zeros(&[3, 5]));
     typed_mm(&plan, a(), b(), false);
-    refused("`a` must have 3 rows of 4", || typed_mm(&plan, g(), b(), false));
-    refused("`a` must have 3 rows of 5", || typed_mm(&plan, a(), b(), true));
-    refused("`b` must have 2 rows of 20", || typed_mm(&plan, a(), zeros(&[1, 4, 5]), false));
-    refused("`b` must have element type", || typed_mm(&plan, a(), half(&[2, 4, 5]), false));
-    refused("`grad` must have 3 rows of 5", || typed_mm_grad_b(&plan, a(), a()));
-    refused("`a` must have 3 rows of 4", || typed_mm_grad_b(&plan, g(), g()));
+    panics_with("`a` must have 3 rows of 4", || typed_mm(&plan, g(), b(), false));
+    panics_with("`a` must have 3 rows of 5", || typed_mm(&plan, a(), b(), true));
+    panics_with("`b` must have 2 rows of 20", || typed_mm(&plan, a(), zeros(&[1, 4, 5]), false));
+    panics_with("`b` must have element type", || typed_mm(&plan, a(), half(&[2, 4, 5]), false));
+    panics_with("`grad` must have 3 rows of 5", || typed_mm_grad_b(&plan, a(), a()));
+    panics_with("`a` must have 3 rows of 4", || typed_mm_grad_b(&plan, g(), g()));
     let r = with_hub(7, 3, 20, 1);
-    wrong(
+    fails_with(
         "`types` must have 20 rows",
         RelationalIndex::try_new(&r, &[0u8; 19], 1).map_err(|e| e.to_string()),
     );
-    wrong(
+    fails_with(
         "`types[0]` must lie in 0..1",
         RelationalIndex::try_new(&r, &[1u8; 20], 1).map_err(|e| e.to_string()),
     );
     let plan = RelationalPlan::new(&RelationalIndex::new(&r, &[0u8; 20], 1), &[4, 5]).unwrap();
-    refused("`lhs` must have 7 rows", || {
+    panics_with("`lhs` must have 7 rows", || {
         relational(&plan, zeros(&[6, 4]), zeros(&[1, 4, 5]), None)
     });
-    refused("`rhs` must have 20 rows", || {
+    panics_with("`rhs` must have 20 rows", || {
         relational(&plan, zeros(&[7, 4]), zeros(&[1, 4, 5]), Some(zeros(&[7])))
     });
-    refused("`b` must have 1 rows of 20", || {
+    panics_with("`b` must have 1 rows of 20", || {
         relational(&plan, zeros(&[7, 4]), zeros(&[1, 3, 5]), None)
     });
     let form = AdamForm::Adam { scale: 1.0, epsilon: 1e-6 };
     let factors = AdamFactors { lr: 0.01, beta: [0.9; 2], rest: [0.1; 2], penalty: None, form };
     let m = |rows| [zeros(&[rows, 4]), zeros(&[rows, 4])];
-    refused("`grad` must have 7 rows", || {
+    panics_with("`grad` must have 7 rows", || {
         adam_step(zeros(&[7, 4]), zeros(&[6, 4]), m(7), &factors)
     });
-    refused("`moment_1` must have 7 rows", || {
+    panics_with("`moment_1` must have 7 rows", || {
         adam_step(zeros(&[7, 4]), zeros(&[7, 4]), m(6), &factors)
     });
     let step = AdamStep {
@@ -270,27 +278,29 @@ fn rows_products_and_steps() {
         decay: AdamDecay::None,
     };
     let rows = |ids: &[u32], step| AdamRows::new(step, &ids.into(), 7).map_err(|e| e.to_string());
-    wrong("`ids[1]` must lie in 0..7", rows(&[6, 7], step));
-    wrong("`ids[1]` must be above 6", rows(&[6, 6], step));
-    wrong("`step.time` must be at least 1", rows(&[6], AdamStep { time: 0, ..step }));
+    fails_with("`ids[1]` must lie in 0..7", rows(&[6, 7], step));
+    fails_with("`ids[1]` must be above 6", rows(&[6, 6], step));
+    fails_with("`step.time` must be at least 1", rows(&[6], AdamStep { time: 0, ..step }));
     let plan = rows(&[5, 6], step).unwrap();
-    refused("`grad` must have 2 rows of 4", || {
+    panics_with("`grad` must have 2 rows of 4", || {
         adam_rows(&plan, zeros(&[7, 4]), zeros(&[3, 4]), m(7))
     });
-    refused("`param` must have 7 rows", || adam_rows(&plan, zeros(&[6, 4]), zeros(&[2, 4]), m(7)));
+    panics_with("`param` must have 7 rows", || {
+        adam_rows(&plan, zeros(&[6, 4]), zeros(&[2, 4]), m(7))
+    });
     let chosen =
         CrossEntropyPlan::new([7, 3], &[0, 6].into(), &[1, 2].into(), LossReduction::Sum).unwrap();
     let (_, stats) = cross_entropy(&chosen, zeros(&[7, 3]));
-    refused("`logits` must have 7 rows", || cross_entropy(&chosen, zeros(&[6, 3])));
-    refused("`stats` must have 2 rows of 2", || {
+    panics_with("`logits` must have 7 rows", || cross_entropy(&chosen, zeros(&[6, 3])));
+    panics_with("`stats` must have 2 rows of 2", || {
         cross_entropy_grad(&chosen, zeros(&[1]), zeros(&[1, 2]), zeros(&[7, 3]))
     });
-    refused("`logits` must have 7 rows", || {
+    panics_with("`logits` must have 7 rows", || {
         cross_entropy_grad(&chosen, zeros(&[1]), stats, zeros(&[8, 3]))
     });
 }
 
-/// Types and blocks that batches and subgraphs of a device do not have.
+/// Unknown types and blocks of batches and subgraphs.
 #[test]
 fn types_of_device_batches() {
     let Some(()) = adapter() else { return };
@@ -303,27 +313,27 @@ fn types_of_device_batches() {
         .unwrap();
     let (node, edge) =
         ("unknown node type `1`; the graph has", "unknown edge type `1`; the graph has");
-    refused(node, || batch.nodes(1));
-    refused(node, || batch.seeds(1));
-    refused(node, || batch.roots(1));
-    refused(node, || batch.num_src(0, 1));
-    refused(node, || batch.num_dst(0, 1));
-    refused(edge, || batch.indptr(0, 1));
-    refused(edge, || batch.src(0, 1));
-    refused(edge, || batch.edge_ids(0, 1));
-    refused("`block` must lie in 0..1", || batch.num_src(1, 0));
+    panics_with(node, || batch.nodes(1));
+    panics_with(node, || batch.seeds(1));
+    panics_with(node, || batch.roots(1));
+    panics_with(node, || batch.num_src(0, 1));
+    panics_with(node, || batch.num_dst(0, 1));
+    panics_with(edge, || batch.indptr(0, 1));
+    panics_with(edge, || batch.src(0, 1));
+    panics_with(edge, || batch.edge_ids(0, 1));
+    panics_with("`block` must lie in 0..1", || batch.num_src(1, 0));
     let subgraph = on_device(&sampler).induced_tensors([(.., ids(&[0]))], none(), key).unwrap();
-    refused(node, || subgraph.nodes(1));
-    refused(node, || subgraph.seeds(1));
-    refused(edge, || subgraph.src(1));
-    refused(edge, || subgraph.dst(1));
-    refused(edge, || subgraph.edge_ids(1));
+    panics_with(node, || subgraph.nodes(1));
+    panics_with(node, || subgraph.seeds(1));
+    panics_with(edge, || subgraph.src(1));
+    panics_with(edge, || subgraph.dst(1));
+    panics_with(edge, || subgraph.edge_ids(1));
 }
 
-/// Kernels count edges in 32 bits: a batch of more would write behind the end of its arrays.
+/// Kernels count edges in 32 bits: with more edges, a batch would write out of bounds.
 #[test]
 fn batches_beyond_32_bits() {
-    // More draws than 32 bits count; software Vulkan ends loops after 65,535 rounds.
+    // More draws than 32-bit numbers; software Vulkan ends loops after 65,535 iterations.
     let n = 72_000;
     let g = Graph::homogeneous(n, (0..n as u32).collect(), (0..n as u32).collect()).unwrap();
     let sampler = NeighborSampler::new(&g, [60_000]).unwrap().with_replacement().unwrap();
@@ -338,7 +348,7 @@ fn batches_beyond_32_bits() {
     );
 }
 
-/// Ids of a mapped file are checked again when they are copied to a device.
+/// The ids of a mapped file are validated again when they are uploaded.
 #[cfg(unix)]
 #[test]
 fn a_mapped_file_that_was_changed() {
@@ -353,10 +363,10 @@ fn a_mapped_file_that_was_changed() {
     std::io::Write::write_all(&mut &changed, &vec![0xff; 4 * words]).unwrap();
     let relation = &mapped.graph().relations()[0];
     let call = |reduce| GspmmPlan::new(relation, BinaryOp::CopyLhs, reduce, &[2], &[2]).unwrap();
-    refused("the file was changed while it was mapped", || {
+    panics_with("the file was changed while it was mapped", || {
         gspmm(&call(Reduce::Sum), Some(zeros(&[5, 2])), None)
     });
-    refused("the file was changed while it was mapped", || {
+    panics_with("the file was changed while it was mapped", || {
         edge_softmax(&softmax(relation, &[2]), zeros(&[5, 2]))
     });
     std::fs::remove_file(&file).unwrap();

@@ -1,4 +1,4 @@
-//! What a device refuses.
+//! Limits of device memory.
 
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;
@@ -9,15 +9,14 @@ use crate::support::*;
 use burn_gnn_testutil::graphs::star;
 
 #[test]
-fn a_graph_that_fits_is_taken() {
+fn a_graph_that_fits_is_accepted() {
     let Some(()) = adapter() else { return };
     assert_eq!(check_device(&star(10), &device()), Ok(()));
 }
 
-/// Of 5 nodes and 7 edges, in the order of their destinations: offsets and sources, offsets, destinations and edge ids,
-/// both endpoints.
+/// The bytes of 5 nodes and 7 edges that are sorted by destination: CSC without edge ids, CSR with edge ids, and endpoints.
 #[test]
-fn edges_are_copied_ahead() {
+fn edges_to_device_returns_the_bytes() {
     let Some(()) = adapter() else { return };
     let (src, dst) = (vec![1, 2, 3, 4, 0, 2, 1], vec![0, 0, 0, 1, 1, 3, 4]);
     let g = Graph::homogeneous(5, src, dst).unwrap();
@@ -29,7 +28,7 @@ fn edges_are_copied_ahead() {
 }
 
 #[test]
-fn the_text_names_bytes_and_limit() {
+fn the_error_names_bytes_and_limit() {
     let error = CubeError::TooLarge {
         what: "edge ids",
         entries: 3 << 30,

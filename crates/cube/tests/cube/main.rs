@@ -1,6 +1,6 @@
-//! Kernels against loops in f64, on software Vulkan where there is one.
+//! Compares kernels with loops in f64, on software Vulkan if it is installed.
 
-// Loops read as the formulas do.
+// Indexed loops resemble the formulas.
 #![allow(clippy::needless_range_loop)]
 
 mod derived;

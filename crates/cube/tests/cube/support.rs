@@ -1,4 +1,4 @@
-//! Devices, graphs, numbers and comparisons.
+//! Devices, graphs, random numbers and comparisons for the tests.
 
 use burn::backend::DispatchDevice;
 use burn::backend::ops::FloatTensorOps;
@@ -8,8 +8,8 @@ use burn_cubecl::{CubeBackend, CubeDevice};
 use burn_gnn_graph::{Derived, Relation};
 use burn_gnn_testutil::{Kind, NO_ADAPTER, graphs, skip};
 
-/// An NVIDIA GPU where CUDA is compiled in. Else the software adapter of wgpu; its default one where there is no software,
-/// or `BURN_GNN_TEST_DEVICE=gpu` asks for it.
+/// An NVIDIA GPU if CUDA is compiled in, otherwise the software adapter of wgpu. If there is no software adapter, or
+/// `BURN_GNN_TEST_DEVICE=gpu` is set, the default adapter of wgpu.
 fn find() -> Option<CubeDevice> {
     #[cfg(feature = "cuda")]
     if !Device::enumerate(DeviceType::Cuda).is_empty() {
@@ -35,12 +35,12 @@ fn found() -> Option<CubeDevice> {
     DEVICE.get_or_compute(find).clone()
 }
 
-/// The device of tests that [`adapter`] lets run.
+/// The device of the tests, if [`adapter`] has found one.
 pub(crate) fn device() -> CubeDevice {
     found().expect("a test asks for the adapter first")
 }
 
-/// Whether there is a device; the test is skipped where it is `None`.
+/// `Some` if there is a device; otherwise the test is recorded as skipped.
 pub(crate) fn adapter() -> Option<()> {
     if found().is_none() {
         skip(Kind::Gpu, NO_ADAPTER);
@@ -48,7 +48,7 @@ pub(crate) fn adapter() -> Option<()> {
     found().map(drop)
 }
 
-/// Numbers that repeat (SplitMix64).
+/// A reproducible random number generator (SplitMix64).
 pub(crate) struct Numbers(u64);
 
 impl Numbers {
@@ -64,14 +64,14 @@ impl Numbers {
     pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.word() % n as u64) as usize
     }
-    /// In `[-1, 1)`, an f32.
+    /// An f32 in `[-1, 1)`.
     pub(crate) fn number(&mut self) -> f64 {
         f64::from((self.word() >> 40) as f32 / (1u64 << 23) as f32 - 1.0)
     }
     pub(crate) fn numbers(&mut self, n: usize) -> Vec<f64> {
         (0..n).map(|_| self.number()).collect()
     }
-    /// Away from 0, for divisors.
+    /// A number that is not close to 0, for divisors.
     pub(crate) fn divisors(&mut self, n: usize) -> Vec<f64> {
         self.numbers(n).into_iter().map(|x| if x < 0.0 { x - 0.5 } else { x + 0.5 }).collect()
     }
@@ -107,7 +107,7 @@ pub(crate) fn shape(x: &CubeTensor) -> Vec<usize> {
     x.meta.shape().to_vec()
 }
 
-/// Equal up to `tolerance`, relative to numbers above 1; NaN equals NaN.
+/// Asserts that numbers differ by at most `tolerance`, absolute below 1 and relative above. NaN equals NaN.
 pub(crate) fn close(what: &str, got: &CubeTensor, want: &[f64], tolerance: f64) {
     let got = read(got);
     assert_eq!(got.len(), want.len(), "{what}: number of entries");
@@ -118,14 +118,14 @@ pub(crate) fn close(what: &str, got: &CubeTensor, want: &[f64], tolerance: f64) 
     }
 }
 
-/// The corners of all operators, and rows that are longer than a block of threads.
+/// The named graphs of corner cases, and a graph with rows that are longer than a thread block.
 pub(crate) fn named() -> Vec<(&'static str, Relation)> {
     let mut all = graphs::named();
     all.push(("long rows", graphs::with_hub(6, 5, 1500, 3)));
     all
 }
 
-/// Where column `j` of a row of shape `out` is in a row of shape `own`, by NumPy's rules.
+/// The entry of a row of shape `own` that column `j` of a row of shape `out` reads, by NumPy broadcasting.
 pub(crate) fn offset(own: &[usize], out: &[usize], mut j: usize) -> usize {
     let (mut at, mut stride) = (0, 1);
     for axis in (0..out.len()).rev() {
@@ -141,7 +141,7 @@ pub(crate) fn offset(own: &[usize], out: &[usize], mut j: usize) -> usize {
     at
 }
 
-/// Feature shape of the result of two operands.
+/// The broadcast feature shape of two operands.
 pub(crate) fn joined(lhs: &[usize], rhs: &[usize]) -> Vec<usize> {
     let rank = lhs.len().max(rhs.len());
     let axis = |s: &[usize], i: usize| (i + s.len()).checked_sub(rank).map_or(1, |k| s[k]);

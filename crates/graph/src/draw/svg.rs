@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::draw::drawing::{Drawing, Line};
-use burn_gnn_structure::internal::counted;
+use burn_gnn_structure::internal::count_noun;
 
 /// Width and height of the picture without its legend, and the legend's least width.
 const SIZE: [f64; 2] = [960.0, 640.0];
@@ -309,7 +309,7 @@ fn legend(drawing: &Drawing<'_>, lines: &[Line], light: usize) -> Vec<Entry> {
         out.push(Entry::new(Mark::None, format!("width: weight {low} to {high}")));
     }
     if let Some(least) = drawing.min_weight.filter(|_| light > 0) {
-        let text = format!("not drawn: {} of weight below {least}", counted(light, "edge"));
+        let text = format!("not drawn: {} of weight below {least}", count_noun(light, "edge"));
         out.push(Entry::new(Mark::None, text));
     }
     out

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use burn_gnn_structure::internal::{counted, noun, readable_bytes};
+use burn_gnn_structure::internal::{count_noun, noun, readable_bytes};
 
 use crate::features::column::Column;
 use crate::features::frame::Frame;
 use crate::graph::Graph;
 
-/// Rows of `Display` beyond which the rest is counted.
+/// Largest number of rows that `Display` prints; further rows are only counted.
 const SHOWN: usize = 24;
 
 impl fmt::Display for Graph {
@@ -20,7 +20,7 @@ impl fmt::Display for Graph {
             (self.total_edges(), "edge"),
             (s.etypes().len(), "type"),
         ]
-        .map(|(n, what)| counted(n, what));
+        .map(|(n, what)| count_noun(n, what));
         writeln!(f, "Graph: {nodes} of {ntypes}, {edges} of {etypes}")?;
         let etypes: Vec<String> = s.etypes().iter().map(ToString::to_string).collect();
         let lengths = s.ntypes().iter().chain(etypes.iter().take(SHOWN)).map(String::len);

@@ -8,7 +8,7 @@ pub fn noun(n: impl Copy + From<u8> + PartialEq, one: &str) -> String {
 }
 
 /// A count with its noun: `1 node`, `0 nodes`.
-pub fn counted(n: impl Copy + Display + From<u8> + PartialEq, one: &str) -> String {
+pub fn count_noun(n: impl Copy + Display + From<u8> + PartialEq, one: &str) -> String {
     format!("{n} {}", noun(n, one))
 }
 
@@ -18,6 +18,6 @@ mod tests {
 
     #[test]
     fn one_is_singular() {
-        assert_eq!([0u64, 1, 2].map(|n| counted(n, "edge")), ["0 edges", "1 edge", "2 edges"]);
+        assert_eq!([0u64, 1, 2].map(|n| count_noun(n, "edge")), ["0 edges", "1 edge", "2 edges"]);
     }
 }

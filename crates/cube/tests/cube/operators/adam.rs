@@ -41,9 +41,9 @@ fn steps() {
     }
 }
 
-/// Rows that are named are stepped as a tensor of their own, the others stay; tensors that others hold are left alone.
+/// Selected rows are updated like a separate tensor, and other rows are unchanged. Shared tensors are not overwritten.
 #[test]
-fn some_rows() {
+fn step_of_selected_rows() {
     let Some(()) = adapter() else { return };
     let step = AdamStep {
         lr: 0.01,

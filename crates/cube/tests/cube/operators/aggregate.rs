@@ -10,7 +10,7 @@ use burn_gnn_testutil::graphs::{star, with_hub};
 const ACTIVATIONS: [Activation; 4] =
     [Activation::None, Activation::Relu, Activation::LeakyRelu(0.25), Activation::Elu(0.75)];
 
-/// Which of weight, factors of sources, factors of destinations and bias there are.
+/// Whether the plan has weights, factors of sources, factors of destinations, and a bias.
 type Given = [bool; 4];
 
 fn check(

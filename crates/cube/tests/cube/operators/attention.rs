@@ -10,7 +10,7 @@ use burn_gnn_testutil::graphs::{relation, star, with_hub};
 const SLOPE: f64 = 0.2;
 const ALL: AttentionGradMask = AttentionGradMask { z: true, first: true, second: true };
 
-/// Scores are given where there is no slope.
+/// A plan with scores per edge if `slope` is `None`.
 pub(crate) fn attention_plan(
     relation: &Relation,
     heads: usize,
@@ -27,18 +27,18 @@ pub(crate) fn attention_plan(
     .unwrap()
 }
 
-/// Sizes, edges and dropout of one case.
+/// Sizes, edges and dropout of a test case.
 struct Case<'a> {
     relation: &'a Relation,
     heads: usize,
     dim: usize,
-    /// Logits per edge instead of two endpoints.
+    /// Scores per edge instead of per endpoint.
     given: bool,
     prob: f64,
     ids: Option<&'a [u64]>,
 }
 
-/// Result, statistics, gradients of `z`, of the first and of the second operand of scores.
+/// The result, the statistics, and the gradients of `z` and of the first and second operand of the scores.
 struct Want {
     out: Vec<f64>,
     stats: Vec<f64>,
@@ -221,7 +221,7 @@ fn star_of_many_leaves() {
 }
 
 #[test]
-fn destinations_of_masks_get_nothing() {
+fn destinations_with_masked_edges_only_get_zero() {
     let Some(()) = adapter() else { return };
     let relation = relation(2, 2, &[(0, 0), (1, 0), (0, 1), (1, 1)]);
     let plan = attention_plan(&relation, 1, 2, None, None);
@@ -237,7 +237,7 @@ fn destinations_of_masks_get_nothing() {
 }
 
 #[test]
-fn runs_repeat() {
+fn results_repeat_bit_for_bit() {
     let Some(()) = adapter() else { return };
     let relation = with_hub(60, 50, 5000, 9);
     let mut numbers = Numbers::new(10);

@@ -1,4 +1,4 @@
-//! Cross entropy of chosen rows.
+//! Cross entropy of selected rows.
 
 use std::sync::Arc;
 
@@ -66,9 +66,9 @@ fn targets_are_classes() {
     assert!(error.to_string().contains("`targets[0]` must lie in 0..3"), "{error}");
 }
 
-/// What devices keep holds no array of the caller's.
+/// Device caches do not keep arrays of the caller alive.
 #[test]
-fn arrays_go_with_their_caller() {
+fn arrays_are_freed_when_the_caller_drops_them() {
     let Some(()) = adapter() else { return };
     let (rows, targets): (Arc<[u32]>, Arc<[u32]>) = ([0, 1].into(), [2, 0].into());
     let plan = CrossEntropyPlan::new([2, 3], &rows, &targets, LossReduction::Sum).unwrap();

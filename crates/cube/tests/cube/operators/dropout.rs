@@ -1,4 +1,4 @@
-//! Dropout: the draws of the processor, bit for bit.
+//! Dropout has the same mask as on the CPU.
 
 use burn_gnn_cube::dropout_rows;
 use burn_gnn_graph::Stream;
@@ -16,7 +16,7 @@ pub(crate) fn dropout(prob: f64, stream: &Stream, ids: Option<&[u64]>, rows: usi
 }
 
 #[test]
-fn masks_are_those_of_the_stream() {
+fn masks_equal_the_words_of_the_stream() {
     let Some(()) = adapter() else { return };
     let stream = Stream::new(7, "layer", 3);
     for (rows, width, prob) in
@@ -37,7 +37,7 @@ fn masks_are_those_of_the_stream() {
 }
 
 #[test]
-fn nothing_and_everything() {
+fn probabilities_of_zero_and_one() {
     let Some(()) = adapter() else { return };
     let stream = Stream::new(1, "a", 0);
     let none = dropout(1.0 - f64::EPSILON / 2.0, &stream, None, 3);

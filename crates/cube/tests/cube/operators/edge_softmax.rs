@@ -36,7 +36,7 @@ fn loops(relation: &Relation, x: &[f64], grad: &[f64], width: usize) -> (Vec<f64
     (y, dx)
 }
 
-/// Over the edges of destinations.
+/// A plan for the in-edges of every destination.
 pub(crate) fn softmax(relation: &Relation, features: &[usize]) -> SoftmaxPlan {
     SoftmaxPlan::edges("edge_softmax", relation, NormBy::Dst, features).unwrap()
 }
@@ -93,13 +93,13 @@ fn large_logits_do_not_overflow() {
 }
 
 #[test]
-fn masks_are_zero_and_not_numbers_stay() {
+fn masked_logits_are_zero_and_nan_propagates() {
     let Some(()) = adapter() else { return };
     const INF: f64 = f64::INFINITY;
     let edges: Vec<_> = [0, 0, 1, 1, 2, 2, 3, 3].iter().map(|&v| (0, v)).collect();
     let relation = graphs::relation(1, 4, &edges);
     check("masks", &relation, &[-INF, -INF, 2.0, -INF, f64::NAN, 1.0, INF, 1.0], &[1], 1e-6);
-    // In rows that are cut: whole chunks of masks, before and behind numbers far below 0.
+    // In rows that are split into chunks: whole chunks of masked logits, before and after large negative numbers.
     let edges: Vec<_> = (0..2000u32).map(|e| (0, e / 1000)).collect();
     let relation = graphs::relation(1, 2, &edges);
     check("only masks", &relation, &[-INF; 2000], &[1], 1e-6);
@@ -109,7 +109,7 @@ fn masks_are_zero_and_not_numbers_stay() {
 }
 
 #[test]
-fn runs_repeat() {
+fn results_repeat_bit_for_bit() {
     let Some(()) = adapter() else { return };
     let relation = with_hub(50, 40, 6000, 5);
     let x = tensor(&Numbers::new(6).numbers(6000 * 8), &[6000, 8]);

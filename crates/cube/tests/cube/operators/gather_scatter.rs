@@ -1,4 +1,4 @@
-//! Rows by index.
+//! Gathering and scattering of rows by index.
 
 use burn_gnn_cube::{RowIndex, gather_rows, scatter_add_rows};
 
@@ -33,7 +33,7 @@ fn rows_are_gathered_and_added_back() {
 }
 
 #[test]
-fn rows_out_of_range_are_refused() {
+fn rows_out_of_range_are_errors() {
     let Some(()) = adapter() else { return };
     assert!(RowIndex::new(&[0, 3], 3).is_err());
     assert_eq!(RowIndex::new(&[0, 2], 3).unwrap().len(), 2);

@@ -181,7 +181,7 @@ fn star_of_many_leaves() {
     for op in [SddmmOp::Dot, SddmmOp::Sub] {
         check("star", &call(&relation, op, [Target::Src, Target::Dst], (&[4], &[4])), 8, 1e-3);
     }
-    // Summed over edges and over columns at once.
+    // The gradient is summed over edges and over columns.
     check(
         "star",
         &call(&relation, SddmmOp::Mul, [Target::Src, Target::Edge], (&[1], &[2])),
@@ -191,7 +191,7 @@ fn star_of_many_leaves() {
 }
 
 #[test]
-fn runs_repeat() {
+fn results_repeat_bit_for_bit() {
     let Some(()) = adapter() else { return };
     let relation = with_hub(50, 40, 3000, 10);
     let mut numbers = Numbers::new(11);

@@ -28,7 +28,7 @@ const KINDS: [(&[usize], &[usize]); 6] = [
     (&[2, 1, 2], &[1, 3, 1]),
 ];
 
-/// Everything that one call and its gradients read and give, in f64.
+/// The operands and results of a call and of its gradients, in f64.
 struct Want {
     out: Vec<f64>,
     arg: Vec<u32>,
@@ -155,7 +155,7 @@ fn check(what: &str, call: &GspmmPlan, seed: u64, tolerance: f64) {
     close(&format!("{what}: d rhs"), &got, &want.rhs, tolerance);
 }
 
-/// A copy has the shape of its operand twice.
+/// The shapes of a copy: the operand that is not read has the shape of the other one.
 fn call(
     relation: &Relation,
     op: BinaryOp,
@@ -239,7 +239,7 @@ fn star_of_many_leaves() {
 }
 
 #[test]
-fn runs_repeat() {
+fn results_repeat_bit_for_bit() {
     let Some(()) = adapter() else { return };
     let relation = with_hub(300, 200, 20_000, 13);
     let mut numbers = Numbers::new(14);
@@ -257,7 +257,7 @@ fn runs_repeat() {
 }
 
 #[test]
-fn not_numbers_and_infinities_stay_visible() {
+fn nan_and_infinities_propagate() {
     let Some(()) = adapter() else { return };
     let relation = relation(4, 3, &[(0, 0), (1, 0), (2, 0), (3, 1), (0, 1)]);
     let x = [1.0, f64::NAN, f64::NAN, f64::NEG_INFINITY];
@@ -276,7 +276,7 @@ fn not_numbers_and_infinities_stay_visible() {
 }
 
 #[test]
-fn an_infinity_that_lost_passes_no_gradient() {
+fn infinities_of_other_edges_do_not_affect_the_gradient_of_max() {
     let Some(()) = adapter() else { return };
     let relation = relation(2, 1, &[(0, 0), (1, 0)]);
     let (l, r) = (tensor(&[1.0, 2.0], &[2, 1]), tensor(&[1.0, f64::NEG_INFINITY], &[2, 1]));
@@ -288,7 +288,7 @@ fn an_infinity_that_lost_passes_no_gradient() {
     assert_eq!(read(&dl), [3.0, 0.0]);
 }
 
-/// 4096 ones are beyond what f16 counts in ones.
+/// f16 cannot count to 4096 in steps of 1.
 #[test]
 fn halves_are_summed_in_single_precision() {
     let Some(()) = adapter() else { return };

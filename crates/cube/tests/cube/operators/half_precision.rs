@@ -1,4 +1,4 @@
-//! 16-bit results are those of 32 bits, rounded once.
+//! 16-bit results equal 32-bit results, rounded once.
 
 use burn::backend::{Backend, DTypeUsage};
 use burn::tensor::{DType, TensorData};
@@ -15,7 +15,7 @@ use crate::operators::edge_softmax::softmax;
 use crate::support::*;
 use burn_gnn_testutil::graphs::with_hub;
 
-/// The types that the device calculates with.
+/// The 16-bit types that the device supports.
 fn narrow() -> Vec<DType> {
     let calculates = |dtype: &DType| {
         CubeBackend::dtype_usage(&device(), *dtype).contains(DTypeUsage::Arithmetic)
@@ -32,7 +32,7 @@ fn rounded(values: &[f64], dtype: DType) -> Vec<f64> {
     data.convert_dtype(DType::F64).try_to_vec().unwrap()
 }
 
-/// `run` gets a maker of tensors, whose numbers fit 8 bits.
+/// Calls `run` with a constructor of tensors, whose numbers have 8 significant bits.
 fn check(what: &str, run: impl Fn(&dyn Fn(usize, &[usize]) -> CubeTensor) -> Vec<CubeTensor>) {
     for dtype in narrow() {
         let make = |dtype: DType| {
@@ -112,7 +112,7 @@ fn softmax_and_attention() {
         let (z, scores) =
             (x(1, &[20, 2, 8]), AttentionScores::Nodes(x(2, &[20, 2]), x(3, &[15, 2])));
         let (out, stats) = attention(&plan, z.clone(), scores.clone());
-        // A result of its own type each time, so that both runs read the same numbers.
+        // The result is rounded to 16 bits in both runs, so that both gradients read the same numbers.
         let kept = AttentionKept { out: x(4, &[15, 2, 8]), stats: stats.clone(), z, scores };
         let wants = AttentionGradMask { z: true, first: true, second: true };
         let (dz, first, second) = attention_grad(&plan, x(5, &[15, 2, 8]), kept, wants);
@@ -149,7 +149,7 @@ fn products() {
 }
 
 #[test]
-fn the_rest() {
+fn dense_operators_and_rows() {
     let Some(()) = adapter() else { return };
     let relation = graph();
     let scale = |n: u32| Some(DegreeScale::new(&(0..n).collect::<Vec<_>>(), -0.5));

@@ -1,4 +1,4 @@
-//! Every operator against a loop in f64.
+//! Compares every operator with a loop in f64.
 
 mod adam;
 mod aggregate;

@@ -95,7 +95,7 @@ fn widths_and_blocks() {
     {
         check("widths", &relation, 5, block, true, true);
     }
-    // Rows of a relation over more than a tile.
+    // A relation with more rows than a tile.
     check("tiles", &with_hub(300, 200, 4000, 3), 3, [4, 5, 3], true, false);
 }
 

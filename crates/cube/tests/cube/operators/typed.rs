@@ -6,11 +6,11 @@ use burn_gnn_plan::{Segments, TypeIndex, TypedPlan};
 use crate::support::*;
 
 struct Case {
-    /// Rows of each type.
+    /// Number of rows of each type.
     lengths: Vec<usize>,
     input: usize,
     output: usize,
-    /// Whether rows of a type lie anywhere.
+    /// Whether the rows of a type are in random order.
     shuffled: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Samplers on a device against those on the host.
+//! Compares samplers on a device with samplers on the host.
 
 mod negatives;
 pub(crate) mod neighbors;

@@ -1,4 +1,4 @@
-//! Negative pairs of a device against those of the host.
+//! Compares negative pairs of a device with those of the host.
 
 use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_cube::{DeviceLinkSampler, DeviceNegativeSampler};
@@ -26,7 +26,7 @@ fn graphs() -> Vec<Graph> {
 }
 
 #[test]
-fn pairs_are_those_of_the_host() {
+fn pairs_equal_those_of_the_host() {
     let Some(()) = adapter() else { return };
     for (i, g) in graphs().into_iter().enumerate() {
         for etype in 0..g.relations().len() {
@@ -70,9 +70,9 @@ fn pairs_are_those_of_the_host() {
     }
 }
 
-/// Also where there are more pairs than 32 bits number, where every pair is an edge, and where none was asked for.
+/// Includes graphs with more than 2³² pairs, graphs in which every pair is an edge, and a count of 0.
 #[test]
-fn global_pairs_are_those_of_the_host() {
+fn global_pairs_equal_those_of_the_host() {
     let Some(()) = adapter() else { return };
     let large = Graph::builder().nodes("a", 100_000).nodes("b", 90_000);
     let large =
@@ -109,7 +109,7 @@ fn global_pairs_are_those_of_the_host() {
     ));
 }
 
-/// Pairs become seeds without being on the host in between, and the positive edges are left out.
+/// Pairs become seeds without a copy to the host, and the positive edges are excluded.
 #[test]
 fn negatives_become_seeds() {
     let Some(()) = adapter() else { return };
@@ -142,7 +142,7 @@ fn negatives_become_seeds() {
     }
 }
 
-/// Seed edges as a tensor give the batches of the host: pairs, blocks without the seeds and their reverses, rows.
+/// Batches of seed edges in a tensor equal those of the host: pairs, blocks without the seeds and their reverses, rows.
 #[test]
 fn link_batches_of_tensors() {
     let Some(()) = adapter() else { return };
@@ -233,8 +233,8 @@ fn link_batches_of_tensors() {
     ));
 }
 
-/// A loader makes link batches of a device as it makes those of the host, with any number of workers, features
-/// included.
+/// A loader returns the same link batches for a device sampler and a host sampler, with any number of workers, including
+/// features.
 #[test]
 fn link_batches_of_tensors_are_loaded() {
     let Some(()) = adapter() else { return };
@@ -302,7 +302,7 @@ fn link_batches_of_tensors_are_loaded() {
 }
 
 #[test]
-fn what_devices_do_not_draw() {
+fn unsupported_settings_are_errors() {
     let Some(()) = adapter() else { return };
     let g = typed([6, 5], 9, 1);
     let plain = || NegativeSampler::new(&g, "r").unwrap();

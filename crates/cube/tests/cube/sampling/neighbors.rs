@@ -1,4 +1,4 @@
-//! Batches of a device against those of the host.
+//! Compares batches of a device with those of the host.
 
 use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
@@ -29,7 +29,7 @@ pub(crate) fn numbers_of(x: Tensor<1, Int>) -> Vec<u32> {
     x.into_data().iter::<i64>().map(|v| v as u32).collect()
 }
 
-/// Everything that blocks consist of.
+/// Asserts that all arrays of two batches are equal.
 #[track_caller]
 pub(crate) fn same(what: &str, want: &MiniBatch, got: &MiniBatch) {
     assert_eq!(want.blocks.len(), got.blocks.len(), "{what}");
@@ -67,7 +67,7 @@ pub(crate) fn same(what: &str, want: &MiniBatch, got: &MiniBatch) {
     }
 }
 
-/// Two node types, three relations, two of which end in one type and begin in another.
+/// A graph with two node types and three relations, two of which connect different types.
 pub(crate) fn typed(nodes: [usize; 2], edges: usize, seed: u64) -> Graph {
     let mut numbers = Numbers::new(seed);
     let mut endpoints = |n: usize, skew: bool| -> Vec<u32> {
@@ -89,7 +89,7 @@ pub(crate) fn typed(nodes: [usize; 2], edges: usize, seed: u64) -> Graph {
 }
 
 #[test]
-fn uniform_batches_are_those_of_the_host() {
+fn uniform_batches_equal_those_of_the_host() {
     let Some(()) = adapter() else { return };
     for (nodes, edges) in [([5, 3], 0), ([1, 1], 3), ([40, 30], 300), ([900, 500], 6000)] {
         let g = typed(nodes, edges, 5);
@@ -102,7 +102,7 @@ fn uniform_batches_are_those_of_the_host() {
                 let mut sampler = NeighborSampler::new(&g, fanouts.clone()).unwrap();
                 sampler = apply_if(replace, sampler, |s| s.with_replacement().unwrap());
                 let device = on_device(&sampler);
-                // Twice, so that rows of the first batch would show in the second.
+                // Twice, to detect rows of the first batch that are left in the tables.
                 for step in 0..2 {
                     let key = SampleKey::new(3).at(1, step);
                     let what = format!(
@@ -120,7 +120,7 @@ fn uniform_batches_are_those_of_the_host() {
 }
 
 #[test]
-fn relations_of_their_own_and_no_seeds() {
+fn relations_without_fanout_and_no_seeds() {
     let Some(()) = adapter() else { return };
     let g = typed([60, 50], 500, 9);
     let fanouts = Fanouts::per_relation([
@@ -140,7 +140,7 @@ fn relations_of_their_own_and_no_seeds() {
     }
 }
 
-/// Draws belong to the ids before nodes were renumbered.
+/// Draws are keyed by original ids, so renumbering nodes does not change them.
 #[test]
 fn renumbered_graphs() {
     let Some(()) = adapter() else { return };
@@ -158,7 +158,7 @@ fn renumbered_graphs() {
     );
 }
 
-/// More destinations and edges than one run of a sum, a star, more draws than a list is searched for.
+/// More destinations and edges than one run of the prefix sum, a star, and a large fan-out.
 #[test]
 fn large_hops() {
     let Some(()) = adapter() else { return };
@@ -178,7 +178,7 @@ fn large_hops() {
     );
 }
 
-/// One node of many edges, of which each is drawn as often as its weight says; weight 0 never.
+/// Edges are drawn with probabilities in proportion to their weights; edges of weight 0 are never drawn.
 #[test]
 fn weighted_draws_follow_weights() {
     let Some(()) = adapter() else { return };
@@ -225,7 +225,7 @@ fn weighted_draws_follow_weights() {
                 assert!(chi < 21.2, "{counts:?}: {chi}"); // 99.99 % point, 3 degrees
             }
             if !replace && k == 2 {
-                // The second draw is from what the first left: P(i) = p_i (1 + Σ_{j != i} p_j / (1 - p_j)).
+                // The second draw is without replacement: P(i) = p_i (1 + Σ_{j != i} p_j / (1 - p_j)).
                 let p = weights.map(|w| f64::from(w) / 10.0);
                 for i in [0, 2, 3, 4] {
                     let second: f64 = (0..5).filter(|&j| j != i).map(|j| p[j] / (1.0 - p[j])).sum();
@@ -239,10 +239,9 @@ fn weighted_draws_follow_weights() {
     }
 }
 
-/// Samplers of one graph, one after the other, whose weights may lie at the same address; a row of many edges, all of
-/// them taken.
+/// Consecutive samplers of one graph, whose weights may have the same address; all edges of a long row are taken.
 #[test]
-fn weights_are_those_of_the_sampler() {
+fn weights_belong_to_their_sampler() {
     let Some(()) = adapter() else { return };
     let n = 20_000u32;
     let g = Graph::builder()
@@ -267,9 +266,9 @@ fn weights_are_those_of_the_sampler() {
     }
 }
 
-/// A loader takes either sampler, and its batches are the same.
+/// A loader returns the same batches with a device sampler and with a host sampler.
 #[test]
-fn loaders_take_device_samplers() {
+fn loaders_accept_device_samplers() {
     let Some(()) = adapter() else { return };
     let g = typed([60, 50], 800, 3);
     let seeds: Vec<u32> = (0..50).collect();
@@ -287,8 +286,7 @@ fn loaders_take_device_samplers() {
     assert_eq!(batches, 4);
 }
 
-/// Some edges that are never drawn, some that one batch leaves out, in an order of edges that is not that of
-/// destinations.
+/// Masked edges and edges that one batch excludes, with edges that are not sorted by destination.
 #[test]
 fn masks_and_excluded_edges() {
     let Some(()) = adapter() else { return };
@@ -322,7 +320,7 @@ fn masks_and_excluded_edges() {
                         .unwrap();
                 }
                 let device = on_device(&sampler);
-                // The last batch would show what the one before left behind.
+                // The last batch would differ if the previous one left marks in the tables.
                 for (step, barred) in [vec![], barred.to_vec(), vec![]].into_iter().enumerate() {
                     let key = SampleKey::new(3).at(1, step as u64);
                     let excluded = || barred.iter().enumerate();
@@ -341,9 +339,9 @@ fn masks_and_excluded_edges() {
     }
 }
 
-/// Weights and times of which many are equal, weights of 0, times of both signs; with masks and without.
+/// `TopK` and `Latest` with equal weights and times, weights of 0 and times of both signs, with and without masks.
 #[test]
-fn the_heaviest_and_the_latest() {
+fn top_k_and_latest_equal_those_of_the_host() {
     let Some(()) = adapter() else { return };
     let edges = 900;
     let g = typed([60, 40], edges, 31);
@@ -388,7 +386,7 @@ fn the_heaviest_and_the_latest() {
     }
 }
 
-/// Seeds and excluded edges that are on the device, and a batch that stays there.
+/// Seeds and excluded edges on the device, and a batch that stays on the device.
 #[test]
 fn tensors_in_and_out() {
     let Some(()) = adapter() else { return };
@@ -455,9 +453,9 @@ fn tensors_in_and_out() {
     );
 }
 
-/// Kernels use ids as they are, so those of a tensor are checked on the device.
+/// Kernels do not check bounds of ids, so the ids of tensors are validated on the device.
 #[test]
-fn tensors_that_are_refused() {
+fn invalid_tensors_are_errors() {
     let Some(()) = adapter() else { return };
     let g = typed([60, 50], 500, 13);
     let device = on_device(&NeighborSampler::new(&g, [2]).unwrap());
@@ -489,7 +487,7 @@ fn tensors_that_are_refused() {
     assert!(matches!(e, GraphError::Duplicate { .. }), "{e}");
 }
 
-/// Seed edges, their reverses and those of a type of reverses are left out of blocks that a device makes.
+/// Blocks of a device exclude seed edges and their reverses, in the same type or in a type of reverse edges.
 #[test]
 fn link_batches() {
     let Some(()) = adapter() else { return };
@@ -536,7 +534,7 @@ fn link_batches() {
     }
 }
 
-/// Subgraphs of the nodes of batches, of seeds alone, without edges that are dropped; and no rows are left behind.
+/// Subgraphs induced by batches and by seeds only, with dropped edges; no rows are left in the tables.
 #[test]
 fn induced_subgraphs() {
     let Some(()) = adapter() else { return };
@@ -595,7 +593,7 @@ fn induced_subgraphs() {
                         got.subgraph.edge_ids[t].to_vec(),
                         "{what}: ids of relation {t}"
                     );
-                    // By destination, where the host has them by id.
+                    // Tensors are sorted by destination, and the host's edges by id.
                     let mut by_dst: Vec<_> = (0..original.len())
                         .map(|e| (w.dst()[e], original[e], w.src()[e]))
                         .collect();
@@ -611,7 +609,7 @@ fn induced_subgraphs() {
 }
 
 #[test]
-fn what_devices_do_not_do() {
+fn unsupported_settings_are_errors() {
     let Some(()) = adapter() else { return };
     let g = typed([4, 4], 9, 1);
     let cube = cube();

@@ -1,4 +1,4 @@
-//! Batches of a device in which each seed has a tree of its own, with times too, against those of the host.
+//! Compares batches with disjoint trees and times of a device with those of the host.
 
 use burn_gnn_graph::{EdgeOrder, Graph, GraphError, NodeOrder};
 use burn_gnn_sampling::{
@@ -9,7 +9,7 @@ use burn_gnn_testutil::apply_if;
 use crate::sampling::neighbors::{ids, numbers_of, on_device, same, typed};
 use crate::support::*;
 
-/// As [`same`], and the trees of rows, and degrees, which times bound.
+/// [`same`], and also compares the trees of rows, and the degrees, which times limit.
 #[track_caller]
 fn same_trees(what: &str, want: &MiniBatch, got: &MiniBatch) {
     same(what, want, got);
@@ -26,7 +26,7 @@ fn same_trees(what: &str, want: &MiniBatch, got: &MiniBatch) {
     }
 }
 
-/// Every seed in a tree of its own, the same node as a seed twice; on renumbered graphs too.
+/// A tree per seed, with a duplicate seed, on original and renumbered graphs.
 #[test]
 fn disjoint_trees() {
     let Some(()) = adapter() else { return };
@@ -62,7 +62,7 @@ fn disjoint_trees() {
                 assert_eq!(&numbers_of(kept.roots(t).unwrap()), roots, "{what}");
             }
             same_trees(&what, &want, &kept.to_batch(&sampler).unwrap());
-            // Its nodes are those of shared rows.
+            // The trees have the same nodes as a batch with shared rows.
             let want = sampler.induced([("b", [3u32])], [] as [(usize, [u32; 0]); 0], key).unwrap();
             let got = device.induced([("b", [3u32])], [] as [(usize, [u32; 0]); 0], key).unwrap();
             assert_eq!(
@@ -74,8 +74,8 @@ fn disjoint_trees() {
     }
 }
 
-/// Edges strictly before the time of the seed, of relations of which one has no times; alone, in loaders and around
-/// seed edges.
+/// Edges strictly before the time of the seed, with a relation without times: in single batches, in loaders and for seed
+/// edges.
 #[test]
 fn seeds_with_times() {
     let Some(()) = adapter() else { return };
@@ -140,7 +140,7 @@ fn seeds_with_times() {
     assert!(matches!(e, GraphError::Setting { arg: "times", .. }), "{e}");
 }
 
-/// Many rows in one hash table: those of a star, which all trees meet.
+/// Many rows in one hash table: all trees reach the center of a star.
 #[test]
 fn large_trees() {
     let Some(()) = adapter() else { return };

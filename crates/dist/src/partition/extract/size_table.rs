@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use burn_gnn_graph::internal::counted;
+use burn_gnn_graph::internal::count_noun;
 use rayon::prelude::*;
 
 use super::partitioned_graph::PartitionedGraph;
@@ -126,7 +126,7 @@ impl PartitionedGraph {
 impl fmt::Display for PartitionTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.parts.len();
-        writeln!(f, "{} by {}", counted(n, "part"), self.method)?;
+        writeln!(f, "{} by {}", count_noun(n, "part"), self.method)?;
         writeln!(
             f,
             "{:>7} {:>12} {:>12} {:>12} {:>12} {:>7}",

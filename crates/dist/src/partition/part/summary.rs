@@ -4,7 +4,7 @@ use std::fmt;
 
 use burn::tensor::TensorData;
 use burn_gnn_graph::HomoId;
-use burn_gnn_graph::internal::{counted, noun, readable_bytes};
+use burn_gnn_graph::internal::{count_noun, noun, readable_bytes};
 
 use super::partition::{Features, Partition};
 
@@ -22,10 +22,10 @@ impl fmt::Display for Partition {
             self.part,
             self.book.num_parts(),
             self.graph_name,
-            counted(self.num_inner_nodes, "inner node"),
-            counted(halo, "halo node"),
-            counted(self.num_inner_edges, "inner edge"),
-            counted(outside, "other")
+            count_noun(self.num_inner_nodes, "inner node"),
+            count_noun(halo, "halo node"),
+            count_noun(self.num_inner_edges, "inner edge"),
+            count_noun(outside, "other")
         )?;
         let schema = self.book.schema();
         let names: Vec<String> = schema

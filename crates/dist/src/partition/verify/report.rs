@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use burn_gnn_graph::Graph;
-use burn_gnn_graph::internal::counted;
+use burn_gnn_graph::internal::count_noun;
 
 use super::verifier::Verifier;
 use crate::error::DistError;
@@ -36,9 +36,9 @@ impl PartitionReport {
 impl fmt::Display for PartitionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { graph_name, num_parts, num_nodes, num_edges, violations } = self;
-        let parts = counted(*num_parts, "part");
+        let parts = count_noun(*num_parts, "part");
         let [nodes, edges] =
-            [(*num_nodes, "node"), (*num_edges, "edge")].map(|(n, what)| counted(n, what));
+            [(*num_nodes, "node"), (*num_edges, "edge")].map(|(n, what)| count_noun(n, what));
         write!(f, "`{graph_name}`, {parts}, {nodes}, {edges}: ")?;
         match violations.len() {
             0 => write!(f, "every invariant holds"),
