@@ -138,9 +138,9 @@ impl<K: RawId> RawNumbers<K> {
         burn_gnn_structure::internal::check_ids("number", "the raw ids", &[number], self.len())?;
         self.at(number as usize)
     }
-    fn at(&self, place: usize) -> Result<K, StoreError> {
-        self.ids.check(place * size_of::<K>())?;
-        Ok(self.ids.numbers::<K>()[place])
+    fn at(&self, position: usize) -> Result<K, StoreError> {
+        self.ids.check(position * size_of::<K>())?;
+        Ok(self.ids.numbers::<K>()[position])
     }
 
     /// The number of each raw id.
@@ -348,7 +348,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn places_of_sorted_ids(ids in proptest::collection::vec(prop_oneof![any::<u64>(), 0u64..50], 0..400)) {
+        fn positions_of_sorted_ids(ids in proptest::collection::vec(prop_oneof![any::<u64>(), 0u64..50], 0..400)) {
             let dir = tempfile::tempdir().unwrap();
             let numbers = RawNumbers::build(dir.path().join("ids"), LEAST, ids.iter().copied().map(Ok)).unwrap();
             let mut sorted = ids.clone();

@@ -244,7 +244,7 @@ impl SectionWriter {
     /// Writes checksums and the header with additional `facts`, forces the file to disk, and renames a file of
     /// [`replace`](Self::replace). Returns the length of the file.
     pub(crate) fn finish(mut self, facts: &[(&str, serde_json::Value)]) -> Result<u64, StoreError> {
-        for (part, place) in self.parts.iter_mut().zip(&mut self.header.sections) {
+        for (part, entry) in self.parts.iter_mut().zip(&mut self.header.sections) {
             if part.by_position {
                 part.read_back(self.target.file(), part.len).map_err(io(&self.path))?;
             }
@@ -252,7 +252,7 @@ impl SectionWriter {
             if !part.buffer.is_empty() {
                 part.checks.push(XxHash3_64::oneshot(&part.buffer));
             }
-            place.bytes = part.len;
+            entry.bytes = part.len;
         }
         // Checksums follow the actual sections, which may be shorter than declared.
         self.header.bytes = self
@@ -264,8 +264,8 @@ impl SectionWriter {
             .unwrap_or(PAGE);
         self.header.facts.extend(facts.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
         self.header.place_checks();
-        for (part, place) in self.parts.iter().zip(&self.header.sections) {
-            write_at(self.target.file(), bytemuck::cast_slice(&part.checks), place.checks)
+        for (part, entry) in self.parts.iter().zip(&self.header.sections) {
+            write_at(self.target.file(), bytemuck::cast_slice(&part.checks), entry.checks)
                 .map_err(io(&self.path))?;
         }
         let page = self.header.page(&self.path)?;

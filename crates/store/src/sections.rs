@@ -95,9 +95,9 @@ impl Header {
     }
     /// Assigns the locations of checksums, after all sections.
     pub(crate) fn place_checks(&mut self) {
-        for place in &mut self.sections {
-            place.checks = self.bytes;
-            self.bytes += 8 * place.blocks();
+        for entry in &mut self.sections {
+            entry.checks = self.bytes;
+            self.bytes += 8 * entry.blocks();
         }
     }
     pub(crate) fn number(&self, path: &Path, fact: &str) -> Result<u64, StoreError> {
@@ -201,20 +201,20 @@ impl SectionFile {
                 found: bytes,
             });
         }
-        for place in &header.sections {
+        for entry in &header.sections {
             let inside = |from: u64, len: u64| {
                 from.is_multiple_of(8) && from.checked_add(len).is_some_and(|end| end <= bytes)
             };
-            let pages = place.offset.is_multiple_of(PAGE);
+            let pages = entry.offset.is_multiple_of(PAGE);
             if !(pages
-                && inside(place.offset, place.bytes)
-                && inside(place.checks, place.blocks().saturating_mul(8)))
+                && inside(entry.offset, entry.bytes)
+                && inside(entry.checks, entry.blocks().saturating_mul(8)))
             {
                 return Err(format(
                     path,
                     format!(
-                        "expected section `{}` within {bytes} bytes, found {place:?}",
-                        place.name
+                        "expected section `{}` within {bytes} bytes, found {entry:?}",
+                        entry.name
                     ),
                 ));
             }
@@ -226,12 +226,12 @@ impl SectionFile {
 
     /// Looks up a section by name.
     pub(crate) fn section(self: &Arc<Self>, name: &str) -> Option<Section> {
-        let place = self.header.sections.iter().find(|p| p.name == name)?.clone();
-        let verified = (0..place.blocks()).map(|_| AtomicU8::new(0)).collect();
+        let entry = self.header.sections.iter().find(|p| p.name == name)?.clone();
+        let verified = (0..entry.blocks()).map(|_| AtomicU8::new(0)).collect();
         Some(Section {
             file: self.clone(),
-            left: AtomicU64::new(place.blocks()),
-            place,
+            left: AtomicU64::new(entry.blocks()),
+            entry,
             verified,
             cold: AtomicBool::new(false),
         })
@@ -246,9 +246,9 @@ impl SectionFile {
         let found = self.section(name).ok_or_else(|| {
             format(&self.path, format!("expected a section `{name}`, found none"))
         })?;
-        if found.place.bytes != expected {
+        if found.entry.bytes != expected {
             let why =
-                format!("section `{name}`: expected {expected} bytes, found {}", found.place.bytes);
+                format!("section `{name}`: expected {expected} bytes, found {}", found.entry.bytes);
             return Err(format(&self.path, why));
         }
         Ok(found)
@@ -257,11 +257,11 @@ impl SectionFile {
     /// Verifies the checksums of all blocks.
     pub(crate) fn verify(self: &Arc<Self>) -> Result<(), StoreError> {
         hint(&self.map, Hint::Sequential, 0..self.map.len());
-        for place in &self.header.sections {
+        for entry in &self.header.sections {
             let section = self
-                .section(&place.name)
+                .section(&entry.name)
                 .unwrap_or_else(|| unreachable!("a section of this header"));
-            (0..place.blocks()).try_for_each(|block| section.compare(block as usize))?;
+            (0..entry.blocks()).try_for_each(|block| section.compare(block as usize))?;
         }
         hint(&self.map, Hint::Random, 0..self.map.len());
         Ok(())
@@ -302,7 +302,7 @@ fn map(path: &Path, file: &std::fs::File) -> Result<Mmap, StoreError> {
 #[derive(Debug)]
 pub(crate) struct Section {
     file: Arc<SectionFile>,
-    place: SectionEntry,
+    entry: SectionEntry,
     /// Whether each block is verified.
     verified: Box<[AtomicU8]>,
     /// Number of blocks that are not verified.
@@ -334,7 +334,7 @@ impl Drop for Request<'_> {
 
 impl Section {
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.file.map[self.place.offset as usize..][..self.place.bytes as usize]
+        &self.file.map[self.entry.offset as usize..][..self.entry.bytes as usize]
     }
     /// The numbers of the section. Call [`check`](Self::check) before reading one.
     pub(crate) fn numbers<T: bytemuck::Pod>(&self) -> &[T] {
@@ -372,24 +372,24 @@ impl Section {
     fn compare_bytes(&self, block: usize, bytes: &[u8]) -> Result<(), StoreError> {
         let found = XxHash3_64::oneshot(bytes);
         let checks: &[u64] = bytemuck::cast_slice(
-            &self.file.map[self.place.checks as usize..][..8 * self.verified.len()],
+            &self.file.map[self.entry.checks as usize..][..8 * self.verified.len()],
         );
         let expected = checks[block];
         if found == expected {
             return Ok(());
         }
-        let (path, section) = (self.file.path.clone(), self.place.name.clone());
+        let (path, section) = (self.file.path.clone(), self.entry.name.clone());
         Err(StoreError::Damaged { path, section, block: block as u64, expected, found })
     }
     /// Reads and verifies all bytes, by `reader` of the same file. It bypasses the page cache if possible: pages of the
     /// map would take the same memory again.
     pub(crate) fn read(&self, reader: &Reader) -> Result<Vec<u8>, StoreError> {
-        let mut out = vec![0; self.place.bytes as usize];
+        let mut out = vec![0; self.entry.bytes as usize];
         let piece = |i: u64| Read {
-            at: self.place.offset + i,
-            len: (self.place.bytes - i).min(BLOCK as u64) as usize,
+            at: self.entry.offset + i,
+            len: (self.entry.bytes - i).min(BLOCK as u64) as usize,
         };
-        let reads: Vec<Read> = (0..self.place.bytes).step_by(BLOCK).map(piece).collect();
+        let reads: Vec<Read> = (0..self.entry.bytes).step_by(BLOCK).map(piece).collect();
         reader.read(&reads, &mut out).map_err(io(&self.file.path))?;
         out.chunks(BLOCK)
             .enumerate()
@@ -402,16 +402,16 @@ impl Section {
     }
     /// Announces the bytes that the caller reads next. If the last request missed pages in memory, the pages of all
     /// positions are prefetched together, so that the disk gets many requests at a time.
-    pub(crate) fn request(&self, places: impl ExactSizeIterator<Item = u64>) -> Request<'_> {
+    pub(crate) fn request(&self, positions: impl ExactSizeIterator<Item = u64>) -> Request<'_> {
         let prefetched = self.cold.load(Ordering::Relaxed);
         let request =
-            Request { section: self, count: places.len(), prefetched, began: Instant::now() };
+            Request { section: self, count: positions.len(), prefetched, began: Instant::now() };
         if prefetched {
-            self.prefetch(places);
+            self.prefetch(positions);
         }
         request
     }
-    fn prefetch(&self, places: impl Iterator<Item = u64>) {
+    fn prefetch(&self, positions: impl Iterator<Item = u64>) {
         let end = self.bytes().len() as u64;
         let unit = |at: u64| {
             // A block that is not verified yet is read as a whole. The caller reports positions out of range.
@@ -422,7 +422,7 @@ impl Section {
             let size = if verified { PAGE } else { BLOCK as u64 };
             (at / size * size).min(end)..(at / size * size + size).min(end)
         };
-        let mut ranges: Vec<Range<u64>> = places.map(unit).collect();
+        let mut ranges: Vec<Range<u64>> = positions.map(unit).collect();
         ranges.sort_unstable_by_key(|r| (r.start, r.end));
         for range in ranges.chunk_by(|a, b| b.start <= a.end) {
             let last = range.last().map_or(0, |r| r.end);
@@ -431,7 +431,7 @@ impl Section {
     }
     /// Asks the operating system to read bytes that are used next.
     pub(crate) fn will_need(&self, range: Range<usize>) {
-        let at = self.place.offset as usize;
+        let at = self.entry.offset as usize;
         hint(&self.file.map, Hint::WillNeed, at + range.start..at + range.end);
     }
 }

@@ -250,7 +250,7 @@ impl PartitionConfig {
     }
 
     /// Whether work over `items` nodes and edges shows a progress bar.
-    pub(crate) fn draws(&self, items: usize) -> bool {
+    pub(crate) fn shows_progress(&self, items: usize) -> bool {
         self.progress && items >= PROGRESS_FROM
     }
 

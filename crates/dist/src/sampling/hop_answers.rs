@@ -10,7 +10,8 @@ use crate::exchange::{Pack, Unpack};
 
 /// Data about sources that the requesting rank does not have yet.
 pub(super) struct Facts {
-    /// First source row with facts. Destinations have facts only in the first hop, because seeds come without them.
+    /// Whether facts of all source rows are sent, destinations included. This is the case in the first hop, since seeds
+    /// come without facts; later hops only send those of new sources.
     pub(super) all: bool,
     /// Whether in-degrees of destinations are sent, for edge types between two node types. The last hop sends them for
     /// all destinations.

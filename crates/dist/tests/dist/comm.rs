@@ -153,7 +153,7 @@ fn another_collective_ends_all() {
 }
 
 #[test]
-fn a_rank_that_does_not_come_ends_all() {
+fn a_missing_rank_ends_all() {
     let ranks = Ranks::new(3).timeout(Duration::from_millis(100));
     let f = ranks.run(|comm| {
         if comm.rank() == 1 {

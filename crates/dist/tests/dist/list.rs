@@ -15,7 +15,7 @@ macro_rules! shared_tests {
             sampling {
                 some_batches_are_those_of_one_machine: [1, 2, 3, 4],
                 some_trees: [1, 2, 3, 4],
-                any_partitioning_will_do: [3],
+                batches_do_not_depend_on_the_partitioning: [3],
                 another_key_is_another_batch: [2],
                 invalid_requests_are_errors_on_all_ranks: [3],
             }
@@ -66,7 +66,7 @@ macro_rules! shared_tests {
                 losses_are_those_of_one_machine: [1, 2, 3, 4],
                 trainers_of_a_part_have_the_losses_of_one: [2, 4],
                 sparse_adam_and_adagrad_do_not_depend_on_the_number_of_ranks: [2, 3, 4],
-                a_run_that_was_stopped_goes_on: [3],
+                a_stopped_run_resumes: [3],
             }
             training {
                 equals_one_machine_on_flex: [1, 2, 4],

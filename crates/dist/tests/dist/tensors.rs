@@ -296,7 +296,7 @@ pub(crate) fn gradients_of_rows_are_sent_back_to_the_owner(n: usize) {
 /// A thread reads a tensor over a separate communicator while the main thread writes to it. On rank 1 the reader
 /// starts after a later collective call of the main threads, which rank 0 must not block.
 #[test]
-fn a_read_that_waits_for_another_rank_lets_writes_through() {
+fn a_waiting_read_does_not_block_writes() {
     let parts = scattered(&random(1, SOME), 2, 3);
     let run = Ranks::new(2).timeout(Duration::from_secs(60)).run(|comm| {
         let rank = comm.rank();

@@ -135,7 +135,7 @@ impl<'a> Merger<'a> {
         let starts = self.next.clone();
         self.placed.resize(columns, total as usize);
         for (run, bytes) in parts.iter().enumerate() {
-            self.place(run, &view(bytes), 0..rows, 0);
+            self.scatter(run, &view(bytes), 0..rows, 0);
         }
         self.put(bucket, 0, &starts)
     }
@@ -166,7 +166,7 @@ impl<'a> Merger<'a> {
                 let starts = self.next.clone();
                 self.placed.resize(self.settings.columns, sum as usize);
                 self.parts(bucket, |merger, run, view| {
-                    merger.place(run, view, from..to, from);
+                    merger.scatter(run, view, from..to, from);
                     Ok(())
                 })?;
                 self.put(bucket, from, &starts)?;
@@ -253,7 +253,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Moves the edges of `rows` to their positions. Row `first` is the first entry of [`next`](Self::next).
-    fn place(&mut self, run: usize, view: &View<'_>, rows: std::ops::Range<usize>, first: usize) {
+    fn scatter(&mut self, run: usize, view: &View<'_>, rows: std::ops::Range<usize>, first: usize) {
         if self.settings.columns.is_plain() {
             // The inner loop of a build.
             let (src, next, placed) =
@@ -268,14 +268,14 @@ impl<'a> Merger<'a> {
             return;
         }
         let src: Vec<u32> = view.src().collect();
-        let mut places = vec![];
+        let mut targets = vec![];
         view.each_low(|i, low| {
             if rows.contains(&low) {
-                places.push((i, self.next[low - first]));
+                targets.push((i, self.next[low - first]));
                 self.next[low - first] += 1;
             }
         });
-        for (i, at) in places {
+        for (i, at) in targets {
             self.set(at as usize, src[i], run, view, i);
         }
     }

@@ -310,7 +310,7 @@ mod tests {
     /// Damage to edges and to the table of buckets is detected, for buckets that are read as a whole or in chunks, and
     /// for files that are kept open or not.
     #[test]
-    fn damage_is_found() {
+    fn damage_is_detected() {
         let dir = tempfile::tempdir().unwrap();
         let columns = Columns { narrow: true, ids: true, weights: false, times: false };
         let (loops, stream) = (SelfLoops::Keep, String::new());

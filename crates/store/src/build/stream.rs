@@ -406,7 +406,7 @@ impl<A: EdgeStream, B: EdgeStream> EdgeStream for ChainedEdges<A, B> {
 }
 
 impl EdgeChunk {
-    /// Moves edge `from` to place `to`.
+    /// Moves edge `from` to position `to`.
     pub(super) fn shift(&mut self, from: usize, to: usize) {
         (self.src[to], self.dst[to]) = (self.src[from], self.dst[from]);
         if !self.weights.is_empty() {

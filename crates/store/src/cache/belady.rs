@@ -15,8 +15,8 @@
 //!
 //! Why it is written this way:
 //!
-//! 1. *Optimal*: if all batches are planned, no policy reads fewer rows. A short window is a heuristic that still
-//!    beats LRU, since rows without a planned use are evicted first.
+//! 1. *Optimal*: if all batches are planned, no policy reads fewer rows. With a shorter window, rows without a planned
+//!    use are evicted first.
 //! 2. *A list of slots per next use instead of a heap*: the farthest list is found in `O(1)`, so a step costs `O(1)`
 //!    per row. Entries that are out of date are skipped when they are met.
 //! 3. *Rows of the same sector* come for free with a read, so they compete for slots by the same rule.
@@ -47,7 +47,7 @@ struct PlannedIds {
 struct Reads {
     first: u32,
     last: u32,
-    place: u32,
+    position: u32,
 }
 
 /// Layout of rows in sectors, the unit of disk reads.
@@ -86,7 +86,7 @@ pub(crate) struct Belady {
     /// Row and next use of each slot.
     slots: Vec<(u32, u32)>,
     /// Planned batches, the next one first.
-    coming: VecDeque<PlannedIds>,
+    planned_batches: VecDeque<PlannedIds>,
     /// Number of the next batch.
     now: u32,
     /// Planned reads of each row.
@@ -103,7 +103,7 @@ impl Belady {
             sectors: None,
             slot_of: HashMap::new(),
             slots: vec![],
-            coming: VecDeque::new(),
+            planned_batches: VecDeque::new(),
             now: 0,
             reads: HashMap::new(),
             by_next: VecDeque::new(),
@@ -132,28 +132,28 @@ impl Belady {
     /// Number of planned batches.
     #[cfg(test)]
     fn planned(&self) -> usize {
-        self.coming.len()
+        self.planned_batches.len()
     }
     /// Number of planned reads.
     pub(crate) fn planned_reads(&self) -> usize {
-        self.coming.iter().map(|c| c.ids.len()).sum()
+        self.planned_batches.iter().map(|c| c.ids.len()).sum()
     }
 
     /// Plans a batch after all others. Its ids are distinct.
     pub(crate) fn plan(&mut self, ids: &[u32]) {
-        let batch = self.now + self.coming.len() as u32;
+        let batch = self.now + self.planned_batches.len() as u32;
         self.by_next.push_back(vec![]);
         for (at, &id) in ids.iter().enumerate() {
-            let place = at as u32;
+            let position = at as u32;
             match self.reads.get_mut(&id) {
                 Some(reads) => {
-                    self.coming[(reads.last - self.now) as usize].next[reads.place as usize] =
-                        batch;
-                    (reads.last, reads.place) = (batch, place);
+                    self.planned_batches[(reads.last - self.now) as usize].next
+                        [reads.position as usize] = batch;
+                    (reads.last, reads.position) = (batch, position);
                 }
                 // The row may be cached although no planned batch reads it yet.
                 None => {
-                    self.reads.insert(id, Reads { first: batch, last: batch, place });
+                    self.reads.insert(id, Reads { first: batch, last: batch, position });
                     if let Some(&slot) = self.slot_of.get(&id) {
                         self.slots[slot as usize].1 = batch;
                         self.by_next
@@ -164,7 +164,8 @@ impl Belady {
                 }
             }
         }
-        self.coming.push_back(PlannedIds { ids: ids.to_vec(), next: vec![FAR; ids.len()] });
+        self.planned_batches
+            .push_back(PlannedIds { ids: ids.to_vec(), next: vec![FAR; ids.len()] });
     }
 
     fn file(&mut self, slot: u32, next: u32) {
@@ -253,10 +254,11 @@ impl Policy for Belady {
     }
     /// Decides on the next batch. Plans it first if it is not planned.
     fn step(&mut self, ids: &[u32]) -> Step {
-        if self.coming.is_empty() {
+        if self.planned_batches.is_empty() {
             self.plan(ids);
         }
-        let batch = self.coming.pop_front().unwrap_or_else(|| unreachable!("planned above"));
+        let batch =
+            self.planned_batches.pop_front().unwrap_or_else(|| unreachable!("planned above"));
         debug_assert_eq!(
             batch.ids, ids,
             "batches are read in the order in which they were planned"
@@ -266,7 +268,7 @@ impl Policy for Belady {
             match (next, self.reads.get_mut(id)) {
                 (FAR, _) => drop(self.reads.remove(id)),
                 (_, Some(reads)) => reads.first = next,
-                _ => unreachable!("a coming batch reads it"),
+                _ => unreachable!("a planned batch reads it"),
             }
             match self.slot_of.get(id) {
                 Some(&slot) => {

@@ -69,7 +69,7 @@ pub struct PackedRows {
 /// The rows of a batch: for each, whether it is in memory, and its number there or in `cold`.
 #[derive(Debug)]
 pub(super) struct ReadRows {
-    places: Vec<(bool, u32)>,
+    locations: Vec<(bool, u32)>,
     cold: Vec<u8>,
 }
 
@@ -314,10 +314,10 @@ impl PackedRows {
             return Err(format(&self.file.path, why));
         }
         let each = self.format.row_bytes(self.width);
-        let mut places: Vec<(bool, u32)> =
+        let mut locations: Vec<(bool, u32)> =
             ids.iter().map(|id| self.hot.get(id).map_or((false, 0), |&at| (true, at))).collect();
         let mut by_id: Vec<(u32, u32)> =
-            ids.iter().copied().zip(0..).filter(|&(_, at)| !places[at as usize].0).collect();
+            ids.iter().copied().zip(0..).filter(|&(_, at)| !locations[at as usize].0).collect();
         let (expected, found) = (self.starts[batch + 1] - self.starts[batch], by_id.len());
         if expected != found as u64 {
             let why = format!(
@@ -332,18 +332,18 @@ impl PackedRows {
         let reads: Vec<Read> = (from..to).step_by(PIECE).map(piece).collect();
         self.reader.read(&reads, &mut cold).map_err(io(&self.file.path))?;
         by_id.sort_unstable();
-        by_id.iter().zip(0..).for_each(|(&(_, at), i)| places[at as usize].1 = i);
-        Ok(ReadRows { places, cold })
+        by_id.iter().zip(0..).for_each(|(&(_, at), i)| locations[at as usize].1 = i);
+        Ok(ReadRows { locations, cold })
     }
 
     /// Decodes rows of [`read`](Self::read) to f32.
     pub(super) fn decode(&self, read: &ReadRows) -> Vec<f32> {
-        let (each, ReadRows { places, cold }) = (self.format.row_bytes(self.width), read);
-        let mut out = vec![0.0; places.len() * self.width];
+        let (each, ReadRows { locations, cold }) = (self.format.row_bytes(self.width), read);
+        let mut out = vec![0.0; locations.len() * self.width];
         let row = |(is_hot, at)| {
             &(if is_hot { &self.hot_rows } else { cold })[at as usize * each..][..each]
         };
-        widen((self.format, self.width), places, row, &mut out);
+        widen((self.format, self.width), locations, row, &mut out);
         out
     }
 }

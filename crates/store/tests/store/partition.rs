@@ -106,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn as_defined(n in 1usize..60, edges in proptest::collection::vec((0u32..60, 0u32..60), 0..300), parts in 1usize..9, passes in 1usize..4) {
+    fn equals_the_definition(n in 1usize..60, edges in proptest::collection::vec((0u32..60, 0u32..60), 0..300), parts in 1usize..9, passes in 1usize..4) {
         let edges: Edges = edges.into_iter().filter(|e| (e.0 as usize) < n && (e.1 as usize) < n).collect();
         let typed: Vec<(Node, Node)> = edges.iter().map(|e| ((0, e.0), (0, e.1))).collect();
         let dir = tempfile::tempdir().unwrap();

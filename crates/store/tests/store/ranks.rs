@@ -175,7 +175,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_part_does_not_know() {
+fn nodes_of_other_parts_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     let csc = build(dir.path(), 6, &vec![(0, 1), (3, 1), (1, 2), (2, 3), (5, 4)], false);
     Assignment::new(vec![0, 1, 1, 0, 2, 2], 3)

@@ -120,7 +120,7 @@ proptest! {
 
 /// With frequent and rare rows, planning saves a large share of reads with the same memory.
 #[test]
-fn the_future_is_worth_reads() {
+fn planning_saves_reads() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("rows");
     let stored = Arc::new(write(&path, 20_000, 256, RowFormat::F32));

@@ -69,8 +69,8 @@ fn global(graph: &Graph, config: &PartitionConfig) -> Result<Vec<u32>, DistError
         PartitionMethod::Ldg { passes } => streamed(Score::Ldg, passes),
         PartitionMethod::Fennel { passes } => streamed(Score::Fennel, passes),
         _ => {
-            let _drawn = Progress::elapsed(
-                config.draws(graph.total_nodes() + graph.total_edges()),
+            let _progress = Progress::elapsed(
+                config.shows_progress(graph.total_nodes() + graph.total_edges()),
                 "METIS: assigning nodes to parts",
             );
             let in_degrees = config.balance_edges.then(|| adjacency.in_degrees().to_vec());

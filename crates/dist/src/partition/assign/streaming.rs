@@ -34,7 +34,7 @@ pub(crate) fn stream(
     price.iter_mut().zip(&classes.sizes).for_each(|(x, &n)| *x *= 0.75 / n as f64);
     let (mut part, mut counts) = (vec![NONE; n], Counts { of: vec![0; pieces] });
     let progress = Progress::steps(
-        config.draws(passes * n),
+        config.shows_progress(passes * n),
         "assigning nodes to parts",
         "nodes",
         (passes * n) as u64,

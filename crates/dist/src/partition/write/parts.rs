@@ -167,9 +167,9 @@ impl PartitionedGraph {
     fn write_pending(&self, dir: &Path, json: &Path) -> Result<Metadata, DistError> {
         let fingerprint = format!("{:016x}", self.fingerprint);
         let stamp = format!("{FORMAT_VERSION}:{fingerprint}");
-        let draw = self.config.draws(self.graph.total_nodes() + self.graph.total_edges());
+        let show = self.config.shows_progress(self.graph.total_nodes() + self.graph.total_edges());
         let progress =
-            Progress::steps(draw, "writing parts", "parts", self.config.num_parts as u64);
+            Progress::steps(show, "writing parts", "parts", self.config.num_parts as u64);
         let written: Vec<PartFiles> = (0..self.config.num_parts)
             .into_par_iter()
             .with_max_len(1)

@@ -390,7 +390,7 @@ pub(crate) fn trainers_of_a_part_have_the_losses_of_one(n: usize) {
 }
 
 /// A run that stops at any step and is resumed has the losses of an uninterrupted one, bit for bit.
-pub(crate) fn a_run_that_was_stopped_goes_on(n: usize) {
+pub(crate) fn a_stopped_run_resumes(n: usize) {
     let g = random(11, SOME);
     let device = Device::flex().autodiff();
     let parts = scattered(&g, n, 3);

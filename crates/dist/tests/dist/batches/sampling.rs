@@ -311,7 +311,7 @@ pub(crate) fn some_trees(n: usize) {
 }
 
 /// For any partitioning and depth of the halo, from files, with and without reshuffling.
-pub(crate) fn any_partitioning_will_do(n: usize) {
+pub(crate) fn batches_do_not_depend_on_the_partitioning(n: usize) {
     let g = random(4, SOME);
     let key = SampleKey::new(8);
     let seeds: Vec<u32> = (0..30).collect();

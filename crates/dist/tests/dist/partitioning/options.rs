@@ -57,7 +57,7 @@ fn zero_hops_hold_what_a_part_owns() {
 
 /// Graphs on which DGL fails.
 #[test]
-fn what_is_empty() {
+fn empty_graphs_types_and_parts() {
     let tiny = Graph::builder()
         .nodes("a", 2)
         .nodes("b", 1)

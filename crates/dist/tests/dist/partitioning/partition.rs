@@ -168,7 +168,7 @@ fn every_node_and_edge_has_one_owner() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn any_assignment_is_cut_right(
+    fn any_assignment_gives_valid_parts(
         edges in proptest::collection::vec((0u32..9, 0u32..9), 0..40),
         across in proptest::collection::vec((0u32..9, 0u32..4), 0..20),
         owner in (proptest::collection::vec(0u32..3, 9), proptest::collection::vec(0u32..3, 4)),
@@ -475,7 +475,7 @@ fn graphs_that_metis_rejects() {
 
 /// Rows, degrees and ids of the view of a part are those of the whole graph.
 #[test]
-fn a_local_partition_sees_global_facts() {
+fn a_local_partition_has_global_degrees_and_ids() {
     let g = with_features();
     let (schema, device) = (g.schema().clone(), Device::flex().autodiff());
     let (random, metis) = (PartitionMethod::Random, PartitionMethod::Metis);
