@@ -16,7 +16,7 @@
 //! | --- | --- |
 //! | [`run_ranks`], [`launch`], `run_mpi` (feature `mpi`) | threads; threads or processes; processes |
 //! | [`Communicator`], [`Metered`], [`Failure`] | collective calls |
-//! | [`broadcast_module`], [`broadcast_seed`], [`check_replicas`] | equal models on all ranks |
+//! | [`broadcast_module`], [`broadcast_seed`], [`check_replicas`], [`check_replicas_except`] | equal models on all ranks |
 //! | [`all_reduce_gradients`], [`all_reduce_gradients_with`], [`all_reduce_scalar`] | sums over ranks |
 //! | [`Checkpoint`], [`RunState`] | stop and resume |
 //!

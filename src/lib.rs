@@ -3,24 +3,16 @@
 //! A GCN learns from two labelled members of Zachary's karate club which side the other 32 took:
 //!
 //! ```
-//! use burn::module::Module;
-//! use burn::optim::{AdamConfig, GradientsParams};
-//! use burn::tensor::{Device, Tensor};
+//! use burn::tensor::Device;
 //! use burn_gnn::prelude::*;
 //!
-//! let device = Device::flex().autodiff();
-//! let club = burn_gnn::data::karate_club();
-//! let x = Tensor::<2>::eye(34, &device);
-//! let mut model = seeded(0, || GcnConfig::new(34, 2).init(&device));
-//! let mut optimizer = AdamConfig::new().init();
-//! for step in 0..50 {
-//!     let logits = model.forward(&club.graph.at_step(0, step), x.clone());
-//!     let loss = cross_entropy(logits, &club.labels, &[0, 33]);
-//!     let gradients = GradientsParams::from_grads(loss.backward(), &model);
-//!     model = optimizer.step(0.01, model, gradients);
-//! }
-//! let logits = model.valid().forward(&club.graph, x.inner());
-//! assert!(accuracy(logits, &club.labels, ..) > 0.9);
+//! let g = burn_gnn::data::karate_club().to_graph(&Device::flex())?;
+//! let task = NodeTask::from_columns(&g, "_N")?;
+//! let model = seeded(0, || GcnConfig::new(34, 2).init(&Device::flex().autodiff()));
+//! let trained = fit(model, &task, &task.train, &task.val, &FitConfig::new())?;
+//! println!("{trained}");
+//! assert!(evaluate(&trained.model, &task, &task.test)?.accuracy() > 0.9);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! The [book](https://github.com/burn-gnn/burn-gnn/blob/main/docs/SUMMARY.md) begins with installation and a first
@@ -80,13 +72,13 @@ pub use version_info::{VersionInfo, version_info};
 /// # Ok::<(), burn_gnn::graph::GraphError>(())
 /// ```
 pub mod prelude {
-    pub use burn_gnn_data::{Dataset, load_dataset};
+    pub use burn_gnn_data::load_dataset;
     pub use burn_gnn_graph::Graph;
     pub use burn_gnn_models::{
-        Conv, Gat, GatConfig, GatConv, GatConvConfig, Gcn, GcnConfig, GcnConv, GcnConvConfig, Gin,
-        GinConfig, HeteroGraphConv, HeteroGraphConvConfig, HeteroLayer, InferenceConfig,
-        NodeEmbedding, NodeTensors, RelGraphConv, RelGraphConvConfig, Rgcn, RgcnConfig, Sage,
-        SageConfig, SageConv, SageConvConfig, TypeInput, accuracy, cross_entropy, infer,
+        Conv, FitConfig, Gat, GatConfig, GatConv, GatConvConfig, Gcn, GcnConfig, GcnConv,
+        GcnConvConfig, GinConfig, HeteroGraphConv, HeteroGraphConvConfig, HeteroLayer,
+        InferenceConfig, NodeTask, NodeTensors, Rgcn, RgcnConfig, Sage, SageConfig, SageConv,
+        SageConvConfig, SeedTask, TypeInput, accuracy, cross_entropy, evaluate, fit, infer,
         load_weights, save_weights, seeded,
     };
     pub use burn_gnn_ops::{EdgeTensor, Edges, GraphView, MessagePassing, Reduce};

@@ -41,13 +41,15 @@
 //!
 //! | training | what |
 //! | --- | --- |
-//! | [`train`](fn@train) ([`TrainConfig`], [`Trained`], [`Epoch`]) | full-batch training with validation and early stopping |
-//! | [`NodeTask`], [`Rows`] | graph, features, and the nodes to learn from |
+//! | [`fit`], [`FitConfig`] ([`Trained`], [`Epoch`]) | one training loop for all tasks: validation, early stopping, schedules, checkpoints |
+//! | [`Task`], [`Batches`], [`Outcome`] | what a batch is, its scores, labels and loss |
+//! | [`NodeTask`], [`Rows`] | nodes of a full graph |
+//! | [`SeedTask`], [`LinkTask`], [`GraphTask`] ([`GraphClassifier`], [`LabelledGraphs`]) | nodes by mini-batches, links, graphs |
+//! | [`fit_on_ranks`], [`evaluate_on_ranks`], [`GradientSync`], [`NoSync`] | the same on several ranks; sums over ranks; one machine |
 //! | [`FusedAdam`], [`SparseAdam`] ([`EncoderRows`]) | optimizers: Adam in one pass; Adam of embedding rows |
 //! | [`infer`], [`InferenceConfig`] | all nodes, layer by layer in bounded memory |
 //! | [`plot`] | learning curves as SVG |
 //! | [`plan_full_batch`], [`plan_mini_batch`], [`plan_rgcn`], [`plan_rgcn_mini_batch`] ([`ModelSizes`], [`LayerRows`], [`BatchSizes`], [`MemoryPlan`]) | memory, predicted |
-//! | [`GradientSync`], [`NoSync`] | sums over ranks; one machine |
 //! | [`check_param_ids`] | an error where parameters share an id |
 //! | [`EdgeBlocks`] | edge weights and features of the blocks of a batch |
 //!
@@ -55,14 +57,15 @@
 //!
 //! | losses and metrics | of |
 //! | --- | --- |
-//! | [`cross_entropy`], [`accuracy`], [`evaluate`] ([`Counts`]), [`majority_class`], [`top_k_accuracy`] | classes ([`SeedRows`]: which rows) |
+//! | [`cross_entropy`], [`accuracy`] ([`Counts`]), [`majority_class`], [`top_k_accuracy`] | classes ([`SeedRows`]: which rows) |
+//! | [`evaluate`] ([`Evaluation`]), [`Metric`] | a task on a data set; what training chooses by |
 //! | [`predictions`], [`select_rows`] ([`RowId`]) | classes of logits; rows by ids |
 //! | [`roc_auc`], [`average_precision`] | scores of two classes, links |
 //! | [`rank_links`], [`filtered_ranks`] ([`TrueTails`], [`LinkMetrics`]) | rankings: MRR, hits |
 //!
 //! | for custom models | what |
 //! | --- | --- |
-//! | [`NodeClassifier`], [`Layerwise`] ([`LayerViews`], [`Whole`]) | traits that [`train`](fn@train) and [`infer`] need |
+//! | [`NodeClassifier`], [`Layerwise`] ([`LayerViews`], [`Whole`]) | traits that tasks and [`infer`] need |
 //! | [`seeded`], [`next_stream`], [`to_dtype`] | initial weights: seeds, streams, element type |
 //! | [`ConvInput`], [`Endpoints`], [`Reduce`] | arguments of layers |
 //!

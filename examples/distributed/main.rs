@@ -6,11 +6,11 @@
 //! mpirun -n 2 target/release/examples/distributed               # two processes
 //! ```
 
-use burn::optim::{AdamConfig, GradientsParams};
-use burn::prelude::*;
+use burn::tensor::Device;
 use burn_gnn::dist::*;
-use burn_gnn::models::{Counts, Rows};
+use burn_gnn::models::{evaluate_on_ranks, fit_on_ranks};
 use burn_gnn::prelude::*;
+use burn_gnn::ranks::RankSync;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::temp_dir().join(format!("burn-gnn-parts-{}", std::process::id()));
@@ -29,42 +29,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn train(g: &DistGraph) -> Result<(), Box<dyn std::error::Error>> {
-    let (comm, device) = (&**g.comm(), Device::flex().autodiff());
     let loader = |mask| -> Result<_, DistError> {
         let seeds = g.node_split("paper", SplitOf::Mask(mask), SplitBy::Owner)?;
         let features = DistFeatures::new(g).with_nodes("paper", "x")?.with_labels("paper", "y")?;
         let sampler = DistSampler::new(g, [10, 10])?;
         Ok(Loader::new(sampler, g.split_seeds("paper", &seeds)?, 32)?.with_features(features))
     };
-    let (train, test) = (loader("train_mask")?, loader("test_mask")?);
-    let report = |line: String| (comm.rank() == 0).then(|| println!("{line}"));
-    let config = SageConfig::new(1433, 7).with_hidden(64).with_dropout(0.5);
-    let mut model = seeded(0, || config.init(&device));
-    let mut optimizer = AdamConfig::new().init();
-    for epoch in 0..20 {
-        let mut sum = [0.0];
-        for batch in train.epoch(epoch) {
-            let batch = batch?;
-            let (x, labels) = (Tensor::from_inner(batch.x("paper")?), batch.labels("paper")?);
-            let rows = Rows::of_batch(batch.batch.seed_rows("paper"), labels, batch.global_seeds)?;
-            let loss = rows.cross_entropy(model.forward_blocks(&batch.batch.mini.blocks, x));
-            sum[0] += loss.clone().into_scalar::<f64>() * rows.total as f64;
-            let gradients = GradientsParams::from_grads(loss.backward(), &model);
-            let gradients = all_reduce_gradients(comm, &model, gradients)?;
-            model = optimizer.step(0.01, model, gradients);
+    let (task, ranks) = (SeedTask::classes("paper"), RankSync::new(g.comm().clone()));
+    let is_first = g.comm().rank() == 0;
+    let settings = FitConfig::new().with_epochs(20).on_epoch(move |epoch| {
+        if is_first {
+            println!("epoch {:>2}  {epoch}", epoch.epoch);
         }
-        comm.all_reduce("loss", &mut sum)?;
-        report(format!("epoch {epoch:>2}  loss {:.5}", sum[0] / train.seeds().total() as f64));
+    });
+    let config = SageConfig::new(1433, 7).with_hidden(64).with_dropout(0.5);
+    let model = seeded(0, || config.init(&Device::flex().autodiff())); // the same on all ranks
+    let (train, val) = (loader("train_mask")?, loader("val_mask")?);
+    let trained = fit_on_ranks(model, &task, &train, &val, &settings, &ranks)?;
+    let test = evaluate_on_ranks(&trained.model, &task, &loader("test_mask")?, &ranks)?;
+    if is_first {
+        println!("test accuracy {:.1} %", 100.0 * test.accuracy());
     }
-    let mut counts = [0.0; 2]; // correct test papers, and all
-    for batch in test.epoch(0) {
-        let batch = batch?;
-        let (x, labels) = (batch.x("paper")?, batch.labels("paper")?);
-        let rows = Rows::of_batch(batch.batch.seed_rows("paper"), labels, batch.global_seeds)?;
-        let found = Counts::new(&model.valid().forward_blocks(&batch.batch.mini.blocks, x), &rows);
-        counts = [counts[0] + found.correct, counts[1] + found.rows];
-    }
-    comm.all_reduce("accuracy", &mut counts)?;
-    report(format!("test accuracy {:.1} %", 100.0 * counts[0] / counts[1]));
     Ok(())
 }

@@ -11,21 +11,17 @@
 //! right for 50 %. For `burn::train` with its dashboard, metrics and checkpoints see `examples/learner`.
 
 use std::error::Error;
+use std::ops::Range;
 
-use burn::module::Module;
-use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::graph::{GraphError, Stream, batch};
-use burn_gnn::ops::Segments;
+use burn_gnn::models::{GraphTask, LabelledGraphs};
 use burn_gnn::prelude::*;
 
 const NODES: usize = 12;
 
-/// Many rings as one graph, `[1, 0]` for a red node and `[0, 1]` for others, and the class of each ring.
-fn rings(
-    numbers: std::ops::Range<u64>,
-    device: &Device,
-) -> Result<(Graph, Tensor<2>, Vec<i64>), GraphError> {
+/// Rings as one graph, with the feature `[1, 0]` of a red node and `[0, 1]` of others, and the class of each ring.
+fn rings(numbers: Range<u64>, device: &Device) -> Result<LabelledGraphs, GraphError> {
     let next = |v: usize| (v + 1) % NODES;
     let endpoints = |f: &dyn Fn(usize) -> [usize; 2]| {
         (0..NODES).flat_map(f).map(|v| v as u32).collect::<Vec<_>>()
@@ -41,30 +37,26 @@ fn rings(
         labels.push(i64::from((0..NODES).any(|v| red(v) && red(next(v)))));
         x.extend((0..NODES).flat_map(|v| if red(v) { [1.0f32, 0.0] } else { [0.0, 1.0] }));
     }
-    let x = Tensor::from_data(TensorData::new(x, [labels.len() * NODES, 2]), device);
-    Ok((batch(numbers.map(|_| &ring))?.into_graph(), x, labels))
+    let mut graphs = batch(numbers.map(|_| &ring))?;
+    let x = Tensor::<2>::from_data(TensorData::new(x, [labels.len() * NODES, 2]), device);
+    graphs.nodes_mut("_N")?.insert("x", x)?;
+    Ok(LabelledGraphs { graphs, labels })
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let device = Device::flex().autodiff();
-    let mut model =
-        seeded(0, || GinConfig::new(2, 2).with_hidden(32).with_num_layers(2).init(&device));
-    let mut optimizer = AdamConfig::new().init();
-    for epoch in 0..10 {
-        let mut sum = 0.0;
-        for first in (0..800).step_by(80) {
-            let (g, x, labels) = rings(first..first + 80, &device)?;
-            let logits = model.forward_graphs(&g, x, &Segments::from_lengths(&[NODES; 80]));
-            let loss = cross_entropy(logits, &labels, ..);
-            sum += loss.clone().into_scalar::<f64>();
-            let gradients = GradientsParams::from_grads(loss.backward(), &model);
-            model = optimizer.step(0.005, model, gradients);
-        }
-        println!("epoch {epoch}  loss {:.4}", sum / 10.0);
-    }
-    let (g, x, labels) = rings(1000..1200, &device)?;
-    let logits =
-        model.valid().forward_graphs(&g, x.inner(), &Segments::from_lengths(&[NODES; 200]));
-    println!("test accuracy {:.1} %", 100.0 * accuracy(logits, &labels, ..));
+    let device = Device::flex();
+    let batches = |numbers: Range<u64>| -> Result<Vec<_>, GraphError> {
+        numbers.step_by(80).map(|first| rings(first..first + 80, &device)).collect()
+    };
+    let (train, test) = (batches(0..800)?, batches(1000..1240)?);
+    let config = GinConfig::new(2, 2).with_hidden(32).with_num_layers(2);
+    let model = seeded(0, || config.init(&device.clone().autodiff()));
+    let settings = FitConfig::new()
+        .with_epochs(10)
+        .with_lr(0.005)
+        .on_epoch(|epoch| println!("epoch {}  {epoch}", epoch.epoch));
+    let trained = fit(model, &GraphTask, &train, &(), &settings)?; // `()`: no validation
+    let test = evaluate(&trained.model, &GraphTask, &test)?;
+    println!("test accuracy {:.1} %", 100.0 * test.accuracy());
     Ok(())
 }

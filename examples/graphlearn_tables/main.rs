@@ -21,8 +21,8 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn::data::{AttrType, Decoder, LABEL};
 use burn_gnn::models::NodeClassifier;
 use burn_gnn::models::{
-    EncoderInput, FeatureEncoder, FeatureEncoderConfig, LayerViews, NoSync, NodeTask, NodeTensors,
-    Rows, TrainConfig, TypeMap, evaluate, seeded, train,
+    EncoderInput, FeatureEncoder, FeatureEncoderConfig, FitConfig, LayerViews, NodeTask,
+    NodeTensors, Rows, TypeMap, evaluate, fit, seeded,
 };
 use burn_gnn::prelude::*;
 use clap::Parser;
@@ -48,20 +48,11 @@ struct Shop {
 }
 
 impl NodeClassifier for Shop {
-    type Dense = Self;
-    fn logits_over<V: LayerViews + ?Sized>(
-        &self,
-        views: &V,
-        _: &NodeTensors,
-        target: &str,
-    ) -> Tensor<2> {
+    fn logits_over<V: LayerViews>(&self, views: &V, _: &NodeTensors, target: &str) -> Tensor<2> {
         let encoded =
             self.encoders.iter().zip(&self.inputs).map(|(encoder, input)| encoder.forward(input));
         let x = ["item", "user"].into_iter().zip(encoded).collect();
         self.net.logits_over(views, &x, target)
-    }
-    fn dense(&self) -> &Self {
-        self
     }
 }
 
@@ -127,14 +118,14 @@ fn main() -> Result<()> {
             val: rows(&val_ids)?,
             test: Rows::default(),
         };
-        let trained = train(
+        let trained = fit(
             seeded(0, || shop(g))?,
             &task,
-            &TrainConfig::new().with_epochs(args.epochs),
-            &NoSync,
-            |_| {},
+            &task.train,
+            &task.val,
+            &FitConfig::new().with_epochs(args.epochs),
         )?;
-        Ok(evaluate(&trained.model, &task, &rows(&test_ids)?, &NoSync).accuracy())
+        Ok(evaluate(&trained.model, &task, &rows(&test_ids)?)?.accuracy())
     };
     for (ntype, encoder) in ["item", "user"].iter().zip(&shop(&g)?.encoders) {
         print!("{ntype}\n{}", encoder.spec());

@@ -12,7 +12,7 @@ use burn_gnn::data::{crates_graph, karate_club};
 use burn_gnn::dist::{PartitionConfig, partition_graph};
 use burn_gnn::graph::{Drawing, GraphError, Relabel};
 use burn_gnn::models::plot::{learning_curves, write_svg};
-use burn_gnn::models::{NoSync, NodeTask, TrainConfig, train};
+use burn_gnn::models::{FitConfig, NodeTask, fit};
 use burn_gnn::prelude::*;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -58,8 +58,8 @@ fn draw_learning_curve(path: &Path) -> Result<(), Box<dyn Error>> {
     let task = NodeTask::from_columns(&g, "crate")?;
     let config = RgcnConfig::new(data.num_classes).with_hidden(64).with_dropout(0.5);
     let model = seeded(0, || config.init(&g, task.inputs(), &device.clone().autodiff()));
-    let settings = TrainConfig::new().with_epochs(50).with_weight_decay(5e-4);
-    let trained = train(model, &task, &settings, &NoSync, |_| {})?;
+    let settings = FitConfig::new().with_epochs(50).with_weight_decay(5e-4);
+    let trained = fit(model, &task, &task.train, &task.val, &settings)?;
     write_svg(path, "R-GCN on the crates graph", &learning_curves(&trained.history))?;
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::common::{BackendName, Precision, device, out_dir, report};
 use anyhow::{Result, bail};
 use burn_gnn::data::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{GatConfig, NoSync, TrainConfig, load_weights, save_weights, seeded, train};
+use burn_gnn::models::{FitConfig, GatConfig, fit, load_weights, save_weights, seeded};
 use clap::Parser;
 
 /// Trains a graph attention network on a graph of one type.
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .with_attn_dropout(args.attn_dropout);
     let autodiff = device.clone().autodiff();
     let build = || -> Result<_> { Ok(config.try_init(&autodiff)?) };
-    let training = TrainConfig::new()
+    let training = FitConfig::new()
         .with_epochs(args.epochs)
         .with_patience(Some(args.patience))
         .with_lr(args.lr)
@@ -115,20 +115,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return args.seeds.run(&data, &training, args.json, build);
     }
 
-    let trained = train(
-        seeded(args.seed, build)?,
-        &data.task(&data.graph),
-        &training,
-        &NoSync,
-        report::epoch,
-    )?;
+    let task = data.task(&data.graph);
+    let shown = training.clone().on_epoch(report::epoch);
+    let trained = fit(seeded(args.seed, build)?, &task, &task.train, &task.val, &shown)?;
     let (out, _guard) = out_dir(args.out.as_deref())?;
     let weights = out.join("gat.bpk");
     save_weights(&trained.model, &weights)?;
     let model = load_weights(config.try_init(&device)?, &weights)?;
     let no_graph =
         accuracy_on(&data.without_neighbours()?, &data, seeded(args.seed, build)?, &training)?;
-    let outcome = Outcome { seed: args.seed, ..Outcome::new(&model, &trained, &data, no_graph) };
+    let outcome = Outcome { seed: args.seed, ..Outcome::new(&model, &trained, &data, no_graph)? };
     args.plot.draw(&format!("GAT on {}", data.name), || learning_curves(&trained.history))?;
     outcome.print(args.out.is_some().then_some(&*weights), args.json);
     Ok(())

@@ -21,8 +21,8 @@ use anyhow::{Result, bail};
 use burn_gnn::data::datasets::Known;
 use burn_gnn::dist::{PartitionConfig, load_partition, partition_graph};
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{GcnConfig, TrainConfig, load_weights, save_weights, seeded};
-use burn_gnn::ranks::train_parts;
+use burn_gnn::models::{FitConfig, GcnConfig, load_weights, save_weights, seeded};
+use burn_gnn::ranks::fit_parts;
 use clap::Parser;
 
 /// Trains a GCN on a graph of one type.
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .with_hidden(args.hidden)
         .with_num_layers(args.layers)
         .with_dropout(args.dropout);
-    let training = TrainConfig::new()
+    let training = FitConfig::new()
         .with_epochs(args.epochs)
         .with_patience(args.patience)
         .with_lr(args.lr)
@@ -115,14 +115,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let index = cut.write(&out)?;
     println!("{}", cut.table()?);
     let load = |rank| load_partition(&index, rank);
-    let trained = train_parts(
+    let trained = fit_parts(
         args.parts,
         load,
         data.target_type(),
-        &training,
+        &training.clone().on_epoch(report::epoch),
         &device,
         |_, device| config.try_init(device),
-        report::epoch,
     )?;
 
     let weights = out.join("gcn.bpk");
@@ -134,7 +133,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         parts: args.parts,
         seed: args.seed,
         edge_cut: cut.edge_cut(),
-        ..Outcome::new(&model, &trained, &data, no_graph)
+        ..Outcome::new(&model, &trained, &data, no_graph)?
     };
     args.plot.draw(&format!("GCN on {}", data.name), || learning_curves(&trained.history))?;
     outcome.print(args.out.is_some().then_some(&*weights), args.json);

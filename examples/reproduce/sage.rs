@@ -141,9 +141,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let (train, val) = (Counts::new(&logits, &data.train), Counts::new(&logits, &data.val));
         let seen = Epoch {
             epoch,
+            lr: args.lr,
             loss: sum / order.len() as f64,
-            train_accuracy: train.accuracy(),
-            val_accuracy: (val.rows > 0.0).then(|| val.accuracy()),
+            train_score: Some(train.accuracy()),
+            val_score: (val.rows > 0.0).then(|| val.accuracy()),
+            metric: "accuracy",
             val_loss: (val.rows > 0.0).then(|| val.mean_loss()),
         };
         report::epoch(&seen);

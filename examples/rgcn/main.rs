@@ -14,11 +14,9 @@ use std::error::Error;
 use burn::tensor::Device;
 use burn_gnn::data::crates_graph;
 use burn_gnn::dist::{PartitionConfig, partition_graph};
-use burn_gnn::models::{
-    ModelError, NoSync, NodeTask, TrainConfig, Trained, evaluate, majority_class,
-};
+use burn_gnn::models::{ModelError, Trained, majority_class};
 use burn_gnn::prelude::*;
-use burn_gnn::ranks::train_parts;
+use burn_gnn::ranks::fit_parts;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::flex();
@@ -43,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let most_frequent = majority_class(&task.train, &task.test, data.num_classes);
     let percent = |trained: &Trained<Rgcn>, g: &Graph| -> Result<f64, ModelError> {
         let task = NodeTask::from_columns(g, "crate")?;
-        Ok(100.0 * evaluate(&trained.model, &task, &task.test, &NoSync).accuracy())
+        Ok(100.0 * evaluate(&trained.model, &task, &task.test)?.accuracy())
     };
     let (first, second) = (percent(&with_edges, &g)?, percent(&without, &no_edges)?);
     println!("\naccuracy on test nodes, of the epoch that is best on validation nodes");
@@ -53,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Partitions a graph with METIS and trains a model with a rank per part. Draws a progress bar on terminals.
+/// Partitions a graph with METIS and trains a model with a rank per part.
 fn train_on_parts(
     g: &Graph,
     num_parts: usize,
@@ -65,19 +63,13 @@ fn train_on_parts(
         println!("  part {i}: {nodes} nodes, {edges} edges, {cut} of them from the other part");
     }
     let model = RgcnConfig::new(num_classes).with_hidden(64).with_dropout(0.5);
-    let config = TrainConfig::new().with_epochs(50).with_weight_decay(5e-4);
+    let config = FitConfig::new().with_epochs(50).with_weight_decay(5e-4).on_epoch(|epoch| {
+        if epoch.epoch % 10 == 0 {
+            println!("  epoch {:>2}  {epoch}", epoch.epoch);
+        }
+    });
     // Features of nodes that another rank owns are received from it, and their gradients are sent back.
-    Ok(train_parts(
-        num_parts,
-        |rank| parts.part(rank),
-        "crate",
-        &config,
-        &Device::flex(),
-        |task, device| model.try_init(task.graph, task.inputs(), device),
-        |epoch| {
-            if epoch.epoch % 10 == 0 {
-                println!("  epoch {:>2}  {epoch}", epoch.epoch);
-            }
-        },
-    )?)
+    let build =
+        |task: &NodeTask<'_, _>, device: &Device| model.try_init(task.graph, task.inputs(), device);
+    Ok(fit_parts(num_parts, |rank| parts.part(rank), "crate", &config, &Device::flex(), build)?)
 }

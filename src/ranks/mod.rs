@@ -10,19 +10,19 @@ use burn::module::{Module, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_dist::{
-    Communicator, DistError, Failure, LocalPartition, Partition, all_reduce_gradients,
-    check_replicas, run_ranks,
+    Communicator, DistError, Failure, LocalPartition, Partition, all_reduce_gradients_except,
+    check_replicas_except, run_ranks,
 };
 use burn_gnn_models::{
-    Epoch, GradientSync, ModelError, NodeClassifier, NodeTask, TrainConfig, Trained,
-    check_param_ids, seeded, train,
+    FitConfig, GradientSync, ModelError, NodeClassifier, NodeTask, Trained, check_param_ids,
+    fit_on_ranks, seeded,
 };
 use burn_gnn_ops::GraphView;
 pub use plan::{PartPlan, plan_parts};
 #[cfg(feature = "store")]
 pub use stored::stored_partition;
 
-/// Sums over the ranks of a communicator, for [`train`] and [`NodeTask::on_ranks`].
+/// Sums over the ranks of a communicator, for [`fit_on_ranks`] and [`NodeTask::on_ranks`].
 ///
 /// A collective call that fails ends the rank by a panic with the [`Failure`] as its payload; [`run_ranks`] and
 /// `run_mpi` make it the error of the run.
@@ -47,18 +47,65 @@ fn or_end<T>(result: Result<T, Failure>) -> T {
 }
 
 impl GradientSync for RankSync {
-    fn check_replicas<M: Module>(&self, module: &M) -> Result<(), ModelError> {
+    fn check_replicas<M: Module>(
+        &self,
+        module: &M,
+        is_rank_owned: &dyn Fn(&str) -> bool,
+    ) -> Result<(), ModelError> {
         check_param_ids(module)?;
-        check_replicas(&*self.0, module).map_err(|e| ModelError::Ranks(e.into()))
+        check_replicas_except(&*self.0, module, is_rank_owned)
+            .map_err(|e| ModelError::Ranks(e.into()))
     }
-    fn sum_gradients<M: Module>(&self, module: &M, grads: GradientsParams) -> GradientsParams {
-        or_end(all_reduce_gradients(&*self.0, module, grads))
+    fn sum_gradients<M: Module>(
+        &self,
+        module: &M,
+        grads: GradientsParams,
+        is_rank_owned: &dyn Fn(&str) -> bool,
+    ) -> GradientsParams {
+        or_end(all_reduce_gradients_except(&*self.0, module, grads, is_rank_owned))
     }
     fn sum(&self, values: &mut [f64]) {
         or_end(self.0.all_reduce("metrics", values));
     }
-    fn reports(&self) -> bool {
-        self.0.rank() == 0
+    fn gather(&self, values: Vec<f64>) -> Vec<f64> {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let ranks = or_end(self.0.all_gather("scores", bytes));
+        let of_rank = |bytes: &Vec<u8>| bytes.as_chunks::<8>().0.to_vec();
+        ranks.iter().flat_map(of_rank).map(f64::from_le_bytes).collect()
+    }
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+}
+
+/// What ranks learn from the columns of a partitioned graph ([`NodeTask::from_columns`]). A name of a node type is the
+/// task to classify its nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartTask {
+    target: String,
+    edge_weights: Option<String>,
+}
+
+impl PartTask {
+    /// Classifies the nodes of type `target`.
+    pub fn new(target: impl Into<String>) -> Self {
+        Self { target: target.into(), edge_weights: None }
+    }
+
+    /// Multiplies messages by the float column `column` of the edge types that have one
+    /// ([`EdgeTypes::with_weight_column`](burn_gnn_ops::EdgeTypes::with_weight_column)).
+    #[must_use]
+    pub fn with_edge_weights(self, column: impl Into<String>) -> Self {
+        Self { edge_weights: Some(column.into()), ..self }
+    }
+}
+
+impl From<&str> for PartTask {
+    fn from(target: &str) -> Self {
+        Self::new(target)
     }
 }
 
@@ -67,70 +114,73 @@ impl GradientSync for RankSync {
 ///
 /// Every rank takes its part by `load`, builds its own model by `build` in a scope of the seed of `config` (never a
 /// clone: ranks that share parameter nodes would wait for each other inside of Burn's backward), and calls
-/// [`train`]. What to learn is in the columns of the graph ([`NodeTask::from_columns`]). The model that returns is
-/// that of the whole graph ([`gather_model`]). Rank 0 calls `on_epoch`.
+/// [`fit_on_ranks`]. What to learn is in the columns of the graph; `task` is the name of the node type, or a
+/// [`PartTask`]. The returned model is that of the whole graph ([`gather_model`]). Rank 0 calls `on_epoch` of `config`.
 ///
-/// For ranks as processes, call the same functions inside of `run_mpi`.
+/// For ranks as processes, call [`fit_part`] inside of `run_mpi`.
 ///
 /// ```
 /// use burn::tensor::Device;
 /// use burn_gnn::dist::{PartitionConfig, partition_graph};
-/// use burn_gnn::models::{GcnConfig, NodeTask, NoSync, TrainConfig, evaluate};
-/// use burn_gnn::ranks::train_parts;
+/// use burn_gnn::prelude::*;
+/// use burn_gnn::ranks::fit_parts;
 /// let device = Device::flex();
 /// let g = burn_gnn::data::karate_club().to_graph(&device)?.add_self_loops("_E")?;
 /// let parts = partition_graph(&g, &PartitionConfig::new("karate", 2))?;
-/// let config = TrainConfig::new().with_epochs(60).with_progress(false);
-/// let trained = train_parts(2, |rank| parts.part(rank), "_N", &config, &device, |_, device| GcnConfig::new(34, 2).try_init(device), |_| {})?;
+/// let config = FitConfig::new().with_epochs(60).with_progress(false);
+/// let build = |_: &NodeTask<'_, _>, device: &Device| GcnConfig::new(34, 2).try_init(device);
+/// let trained = fit_parts(2, |rank| parts.part(rank), "_N", &config, &device, build)?;
 /// let task = NodeTask::from_columns(&g, "_N")?;
-/// assert!(evaluate(&trained.model, &task, &task.test, &NoSync).accuracy() > 0.9);
+/// assert!(evaluate(&trained.model, &task, &task.test)?.accuracy() > 0.9);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// The first error of any rank: of `load` and `build`, of columns, of [`train`].
-pub fn train_parts<M: NodeClassifier + Send>(
+/// The first error of any rank: of `load` and `build`, of columns, of [`fit_on_ranks`].
+pub fn fit_parts<M: NodeClassifier + Send>(
     num_parts: usize,
     load: impl Fn(usize) -> Result<Partition, DistError> + Sync,
-    target: &str,
-    config: &TrainConfig,
+    task: impl Into<PartTask>,
+    config: &FitConfig,
     device: &Device,
     build: impl Fn(&NodeTask<'_, LocalPartition>, &Device) -> Result<M, ModelError> + Sync,
-    on_epoch: impl Fn(&Epoch) + Sync,
 ) -> Result<Trained<M>, Failure> {
+    let task = task.into();
     let rank = |comm: Arc<dyn Communicator>| {
         let part = load(comm.rank()).map_err(|e| causes(&e))?;
-        train_part(&part, comm, target, config, device, &build, &on_epoch).map_err(|e| causes(&e))
+        fit_part(&part, comm, task.clone(), config, device, &build).map_err(|e| causes(&e))
     };
     let mut ranks = run_ranks(num_parts, rank)?;
     Ok(ranks.swap_remove(0))
 }
 
-/// What [`train_parts`] does on one rank, for ranks that find their parts in other ways or are processes: inside of
+/// [`fit_parts`] on one rank, for ranks that find their parts in other ways or are processes: inside of
 /// [`run_ranks`], `run_mpi` or [`launch`](burn_gnn_dist::launch). Collective.
 ///
 /// # Errors
-/// As [`train_parts`].
-pub fn train_part<M: NodeClassifier>(
+/// As [`fit_parts`].
+pub fn fit_part<M: NodeClassifier>(
     part: &Partition,
     comm: Arc<dyn Communicator>,
-    target: &str,
-    config: &TrainConfig,
+    task: impl Into<PartTask>,
+    config: &FitConfig,
     device: &Device,
     build: impl FnOnce(&NodeTask<'_, LocalPartition>, &Device) -> Result<M, ModelError>,
-    on_epoch: impl Fn(&Epoch),
 ) -> Result<Trained<M>, ModelError> {
     let of_ranks = |e: DistError| ModelError::Ranks(e.into());
     let part = LocalPartition::new(part, comm.clone(), device).map_err(of_ranks)?;
-    let sync = RankSync::new(comm);
-    let task = NodeTask::on_ranks(&part, target, &sync)?;
-    let model = seeded(config.seed, || build(&task, &device.clone().autodiff()))?;
-    let on_epoch = |e: &Epoch| {
-        if sync.reports() {
-            on_epoch(e)
-        }
+    let (PartTask { target, edge_weights }, sync) = (task.into(), RankSync::new(comm));
+    let edges = match &edge_weights {
+        Some(column) => part.edge_types().with_weight_column(column)?,
+        None => part.edge_types(),
     };
-    let mut trained = train(model, &task, config, &sync, on_epoch)?;
+    let task = NodeTask::on_ranks(&part, &target, &sync)?;
+    let model = seeded(config.seed, || build(&task, &device.clone().autodiff()))?;
+    let NodeTask { features, train, val, test, .. } = task;
+    let task = NodeTask { graph: &edges, features, target, train, val, test };
+    let config = if sync.rank() == 0 { config.clone() } else { config.clone().silent() };
+    let (train, val) = (&task.train, &task.val);
+    let mut trained = fit_on_ranks(model, &task, train, val, &config, &sync)?;
     trained.model = gather_model(&part, trained.model).map_err(of_ranks)?;
     Ok(trained)
 }

@@ -13,7 +13,7 @@ pub struct PartPlan {
 }
 
 /// Predicts the memory of each rank, and the bytes that it sends in a step, of training `model` on the whole graph,
-/// a rank per part ([`train_parts`](super::train_parts)), with f32 features. Nothing is cut or sent.
+/// a rank per part ([`fit_parts`](super::fit_parts)), with f32 features. Nothing is cut or sent.
 ///
 /// ```
 /// use burn_gnn::dist::{PartitionConfig, partition_graph};

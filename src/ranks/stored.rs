@@ -18,8 +18,8 @@ use burn_gnn_store::{StoreError, StoredPart};
 /// ```
 /// use burn::tensor::{Device, TensorData};
 /// use burn_gnn::dist::run_ranks;
-/// use burn_gnn::models::{GcnConfig, TrainConfig};
-/// use burn_gnn::ranks::{stored_partition, train_part};
+/// use burn_gnn::models::{FitConfig, GcnConfig};
+/// use burn_gnn::ranks::{fit_part, stored_partition};
 /// use burn_gnn::store::{CscBuild, EdgeIter, StoredCsc, StreamCut};
 /// # let dir = tempfile::tempdir()?;
 /// # let dir = dir.path();
@@ -37,8 +37,8 @@ use burn_gnn_store::{StoreError, StoredPart};
 ///     let x = TensorData::new(ids.iter().map(|&v| v as f32).collect::<Vec<_>>(), [ids.len(), 1]);
 ///     let part = part.with_node_column("_N", "x", x)?.with_node_column("_N", "y", column(|v| v as i64 % 2))?;
 ///     let part = part.with_node_column("_N", "train_mask", TensorData::new(vec![true; ids.len()], [ids.len()]))?;
-///     let config = TrainConfig::new().with_epochs(2).with_progress(false);
-///     Ok(train_part(&part, comm, "_N", &config, &device, |_, device| GcnConfig::new(1, 2).try_init(device), |_| {})?)
+///     let config = FitConfig::new().with_epochs(2).with_progress(false);
+///     Ok(fit_part(&part, comm, "_N", &config, &device, |_, device| GcnConfig::new(1, 2).try_init(device))?)
 /// })?;
 /// # assert_eq!(trained[0].history.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

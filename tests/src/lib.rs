@@ -32,6 +32,10 @@ pub struct Layers;
 #[doc = include_str!("../../docs/models.md")]
 pub struct Models;
 
+/// Compiles the examples of the chapter on the training loop.
+#[doc = include_str!("../../docs/training-loop.md")]
+pub struct TrainingLoop;
+
 /// Compiles the examples of the chapter on evaluation.
 #[doc = include_str!("../../docs/evaluation.md")]
 pub struct Evaluation;

@@ -17,8 +17,8 @@ use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn::data::{Dataset, crates_graph, karate_club};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    Counts, FusedAdamConfig, GatConfig, GcnConfig, NoSync, NodeClassifier, RelWeights, RgcnConfig,
-    Rows, SageConfig, TrainConfig, evaluate, majority_class, seeded, train,
+    Counts, FitConfig, FusedAdamConfig, GatConfig, GcnConfig, NodeClassifier, RelWeights,
+    RgcnConfig, Rows, SageConfig, evaluate, fit, majority_class, seeded,
 };
 use burn_gnn::sampling::RowType;
 use burn_gnn::sampling::{
@@ -63,7 +63,7 @@ struct Row {
     data: &'static str,
     split: Option<&'static str>,
     model: Model,
-    training: TrainConfig,
+    training: FitConfig,
     mean: f64,
     deviation: Option<f64>,
     /// Seeds, from 0, whose mean must reach `mean - deviation`; 0: not asserted.
@@ -79,7 +79,7 @@ impl Row {
 
 fn rows() -> Vec<Row> {
     let gcn = |hidden, dropout| Model::Gcn { hidden, dropout };
-    let training = TrainConfig::new().with_progress(false);
+    let training = FitConfig::new().with_progress(false);
     let citations = || training.clone().with_epochs(200).with_weight_decay(5e-4);
     let gat = || {
         training
@@ -321,15 +321,15 @@ fn trained<M: NodeClassifier>(
 ) -> Vec<f64> {
     let task = data.task(graph);
     let accuracy = |seed| {
-        let trained = train(
+        let trained = fit(
             seeded(seed, &model),
             &task,
+            &task.train,
+            &task.val,
             &row.training.clone().with_seed(seed),
-            &NoSync,
-            |_| {},
         )
         .unwrap();
-        100.0 * evaluate(&trained.model, &task, &data.test, &NoSync).accuracy()
+        100.0 * evaluate(&trained.model, &task, &data.test).unwrap().accuracy()
     };
     (0..seeds).map(accuracy).collect()
 }

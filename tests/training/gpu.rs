@@ -2,9 +2,7 @@
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::Dataset;
-use burn_gnn::models::{
-    GatConfig, GcnConfig, NoSync, NodeClassifier, RgcnConfig, TrainConfig, seeded, train,
-};
+use burn_gnn::models::{FitConfig, GatConfig, GcnConfig, NodeClassifier, RgcnConfig, fit, seeded};
 
 use crate::common::data::{Loaded, load};
 use crate::dataset;
@@ -20,7 +18,7 @@ fn tolerance() -> f64 {
 /// Losses of both devices, which must fall and be near each other.
 fn compare<M: NodeClassifier>(
     set: &Dataset,
-    config: &TrainConfig,
+    config: &FitConfig,
     model: impl Fn(&Loaded, &Device) -> M,
 ) {
     let Some(gpu) = crate::gpu() else { return };
@@ -28,7 +26,8 @@ fn compare<M: NodeClassifier>(
         let data = load(set.clone(), None, device, FloatDType::F32).unwrap();
         let model = seeded(0, || model(&data, &device.clone().autodiff()));
         let config = config.clone().with_epochs(EPOCHS).with_progress(false);
-        train(model, &data.task(&data.graph), &config, &NoSync, |_| {})
+        let task = data.task(&data.graph);
+        fit(model, &task, &task.train, &task.val, &config)
             .unwrap()
             .history
             .iter()
@@ -57,7 +56,7 @@ fn gcn_on_cora() {
     let Some(set) = cora() else { return };
     let model =
         |data: &Loaded, device: &Device| GcnConfig::new(width(data), data.num_classes).init(device);
-    compare(&set, &TrainConfig::new().with_weight_decay(5e-4), model);
+    compare(&set, &FitConfig::new().with_weight_decay(5e-4), model);
 }
 
 #[test]
@@ -65,7 +64,7 @@ fn gat_on_cora() {
     let Some(set) = cora() else { return };
     let model =
         |data: &Loaded, device: &Device| GatConfig::new(width(data), data.num_classes).init(device);
-    compare(&set, &TrainConfig::new().with_weight_decay(5e-4), model);
+    compare(&set, &FitConfig::new().with_weight_decay(5e-4), model);
 }
 
 #[test]
@@ -73,7 +72,7 @@ fn rgcn_on_aifb() {
     let Some(mut set) = dataset("aifb") else { return };
     set.graph = set.graph.with_inverse_relations("-inv").unwrap();
     let config = RgcnConfig::new(set.num_classes).with_hidden(32).with_dropout(0.3);
-    compare(&set, &TrainConfig::new(), |data, device| {
+    compare(&set, &FitConfig::new(), |data, device| {
         config.try_init(&data.graph, data.inputs(), device).unwrap()
     });
 }

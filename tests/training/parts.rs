@@ -2,6 +2,7 @@
 //! dropout in effect, through partition files, one rank per part.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
 use burn::tensor::{Device, FloatDType};
@@ -11,8 +12,8 @@ use burn_gnn::dist::{
     partition_graph, run_ranks,
 };
 use burn_gnn::models::{
-    GcnConfig, NoSync, NodeClassifier, NodeTask, RelWeights, RgcnConfig, TrainConfig, seeded,
-    to_dtype, train,
+    FitConfig, GcnConfig, NodeClassifier, NodeTask, RelWeights, RgcnConfig, fit, fit_on_ranks,
+    seeded, to_dtype,
 };
 use burn_gnn::ops::GraphView;
 use burn_gnn::ranks::RankSync;
@@ -35,8 +36,7 @@ fn compare<M, B>(
     B: Fn(&dyn GraphView, &Loaded, &Device) -> M + Sync,
 {
     let data = load(set, None, device, dtype).unwrap();
-    let config =
-        TrainConfig::new().with_epochs(EPOCHS).with_weight_decay(5e-4).with_progress(false);
+    let config = FitConfig::new().with_epochs(EPOCHS).with_weight_decay(5e-4).with_progress(false);
     let task = data.task(&data.graph);
     let losses =
         |history: &[burn_gnn::models::Epoch]| history.iter().map(|e| e.loss).collect::<Vec<_>>();
@@ -44,7 +44,7 @@ fn compare<M, B>(
         seeded(config.seed, || build(&data.graph, &data, &device.clone().autodiff())),
         dtype,
     );
-    let one = losses(&train(model, &task, &config, &NoSync, |_| {}).unwrap().history);
+    let one = losses(&fit(model, &task, &task.train, &task.val, &config).unwrap().history);
     assert!(one[EPOCHS - 1] < one[0], "{one:?}");
     let bound = if dtype == FloatDType::F64 { 1e-9 } else { 1e-4 };
     for &n in parts {
@@ -61,7 +61,7 @@ fn compare<M, B>(
             let model = seeded(config.seed, || {
                 to_dtype(build(&part, &data, &device.clone().autodiff()), dtype)
             });
-            Ok(train(model, &task, &config, &sync, |_| {})?)
+            Ok(fit_on_ranks(model, &task, &task.train, &task.val, &config, &sync)?)
         };
         let ranks = run_ranks(n, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap();
         for trained in &ranks {
@@ -199,16 +199,23 @@ fn ranks_must_begin_with_one_model() {
         (load(karate_club(), None, &Device::flex(), FloatDType::F32).unwrap(), Device::flex());
     let parts = partition_graph(&data.graph, &PartitionConfig::new("g", 3)).unwrap();
     let d = data.width().unwrap();
-    let config = TrainConfig::new().with_epochs(2).with_progress(false);
+    let config = FitConfig::new().with_epochs(2).with_progress(false);
     let run = |comm: Arc<dyn Communicator>, scope: bool| -> Result<(usize, Result<f64, String>)> {
         let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), &device)?;
         let sync = RankSync::new(comm.clone());
         let task = NodeTask::on_ranks(&part, data.target_type(), &sync)?;
         let init = || GcnConfig::new(d, 2).with_dropout(0.2).init(&device.clone().autodiff());
         let model = if scope { seeded(broadcast_seed(&*comm)?, init) } else { init() };
-        let mut epochs = 0;
-        let trained = train(model, &task, &config, &sync, |_| epochs += 1);
-        Ok((epochs, trained.map(|t| t.history[1].loss).map_err(|e| e.to_string())))
+        let epochs = Arc::new(AtomicUsize::new(0));
+        let count = epochs.clone();
+        let config = config.clone().on_epoch(move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        let trained = fit_on_ranks(model, &task, &task.train, &task.val, &config, &sync);
+        Ok((
+            epochs.load(Ordering::Relaxed),
+            trained.map(|t| t.history[1].loss).map_err(|e| e.to_string()),
+        ))
     };
     let all = |scope| run_ranks(3, |comm| run(comm, scope).map_err(|e| format!("{e:#}"))).unwrap();
     for (epochs, trained) in all(false) {
@@ -240,8 +247,10 @@ fn features_of_another_size_on_one_rank() {
             task.features = x.narrow(1, 0, d - 1).into();
         }
         let model = seeded(0, || GcnConfig::new(d, 2).init(&device.clone().autodiff()));
-        let config = TrainConfig::new().with_epochs(1).with_progress(false);
-        Ok(train(model, &task, &config, &sync, |_| {}).unwrap_err().to_string())
+        let config = FitConfig::new().with_epochs(1).with_progress(false);
+        Ok(fit_on_ranks(model, &task, &task.train, &task.val, &config, &sync)
+            .unwrap_err()
+            .to_string())
     };
     let errors = run_ranks(2, |comm| run(comm).map_err(|e| format!("{e:#}"))).unwrap();
     assert!(errors[0].contains("of another rank"), "{errors:?}");

@@ -10,8 +10,8 @@ use burn_gnn::dist::{
     run_ranks,
 };
 use burn_gnn::models::{
-    GatConfig, GcnConfig, ModelSizes, NodeClassifier, NodeTask, SageConfig, TrainConfig, seeded,
-    train,
+    FitConfig, GatConfig, GcnConfig, ModelSizes, NodeClassifier, NodeTask, SageConfig,
+    fit_on_ranks, seeded,
 };
 use burn_gnn::ranks::{RankSync, plan_parts};
 
@@ -28,14 +28,21 @@ fn bytes<M: NodeClassifier + Send>(sizes: &ModelSizes, build: impl Fn(&Device) -
         )
         .unwrap();
         let plan = plan_parts(sizes, &cut).unwrap();
-        let config = TrainConfig::new().with_epochs(EPOCHS).with_progress(false);
+        let config = FitConfig::new().with_epochs(EPOCHS).with_progress(false);
         let rank = |comm: Arc<dyn Communicator>| -> Result<u64> {
             let metered = Arc::new(Metered::new(comm.clone()));
             let part = LocalPartition::new(&cut.part(comm.rank())?, metered.clone(), &device)?;
             let sync = RankSync::new(metered.clone());
             let task = NodeTask::on_ranks(&part, "_N", &sync)?;
             let before = metered.traffic().bytes_sent;
-            train(seeded(0, || build(&device.clone().autodiff())), &task, &config, &sync, |_| {})?;
+            fit_on_ranks(
+                seeded(0, || build(&device.clone().autodiff())),
+                &task,
+                &task.train,
+                &task.val,
+                &config,
+                &sync,
+            )?;
             Ok(metered.traffic().bytes_sent - before)
         };
         let sent = run_ranks(parts, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap();

@@ -8,7 +8,7 @@ mod both {
 #[rustfmt::skip]
 #[allow(unused_imports)]
 use both::{
-    Dataset, load_dataset, Graph, Conv as _, Gat, GatConfig, GatConv, GatConvConfig, Gcn, GcnConfig, GcnConv, GcnConvConfig, Gin, GinConfig, HeteroLayer as _, HeteroGraphConv, HeteroGraphConvConfig, InferenceConfig, NodeEmbedding, NodeTensors, RelGraphConv, RelGraphConvConfig, Rgcn, RgcnConfig, Sage, SageConfig, SageConv, SageConvConfig, TypeInput, accuracy, cross_entropy, infer, load_weights, save_weights, seeded, EdgeTensor, Edges, GraphView as _, MessagePassing as _, Reduce, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds,
+    load_dataset, Graph, Conv as _, FitConfig, Gat, GatConfig, GatConv, GatConvConfig, Gcn, GcnConfig, GcnConv, GcnConvConfig, GinConfig, HeteroGraphConv, HeteroGraphConvConfig, HeteroLayer as _, InferenceConfig, NodeTask, NodeTensors, Rgcn, RgcnConfig, Sage, SageConfig, SageConv, SageConvConfig, SeedTask, TypeInput, accuracy, cross_entropy, evaluate, fit, infer, load_weights, save_weights, seeded, EdgeTensor, Edges, GraphView as _, MessagePassing as _, Reduce, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds,
 };
 use both::{Config, Module};
 

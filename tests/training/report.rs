@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::karate_club;
-use burn_gnn::models::{GcnConfig, NoSync, TrainConfig, train};
+use burn_gnn::models::{FitConfig, GcnConfig, fit};
 
 use crate::common::data::load;
 use crate::common::report::Outcome;
@@ -12,16 +12,16 @@ fn json_has_what_was_promised() {
     let data = load(karate_club(), None, &Device::flex(), FloatDType::F32).unwrap();
     let d = data.width().unwrap();
     let task = data.task(&data.graph);
-    let config = TrainConfig::new().with_epochs(4).with_progress(false);
-    let trained = train(
+    let config = FitConfig::new().with_epochs(4).with_progress(false);
+    let trained = fit(
         GcnConfig::new(d, 2).init(&Device::flex().autodiff()),
         &task,
+        &task.train,
+        &task.val,
         &config,
-        &NoSync,
-        |_| {},
     )
     .unwrap();
-    let json = Outcome::new(&trained.model, &trained, &data, 0.25).json();
+    let json = Outcome::new(&trained.model, &trained, &data, 0.25).unwrap().json();
     for key in ["test_accuracy", "majority_accuracy", "no_graph_accuracy", "seconds_per_epoch"] {
         assert!(json[key].is_f64(), "{key}: {json}");
     }

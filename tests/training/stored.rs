@@ -8,8 +8,8 @@ use burn::tensor::{Bool, DType, Device, FloatDType, Int, Tensor, TensorData};
 use burn_gnn::dist::{Communicator, DistGraph, DistSampler, LocalPartition, Partition, run_ranks};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    Epoch, GcnConfig, NoSync, NodeClassifier, NodeTask, SageConfig, TrainConfig, seeded, to_dtype,
-    train,
+    Epoch, FitConfig, GcnConfig, NodeClassifier, NodeTask, SageConfig, fit, fit_on_ranks, seeded,
+    to_dtype,
 };
 use burn_gnn::ops::Stream;
 use burn_gnn::ranks::{RankSync, stored_partition};
@@ -107,7 +107,7 @@ fn case((seed, parts, with_ids): (u64, usize, bool)) -> (tempfile::TempDir, Edge
 /// Losses of `parts` ranks that open files are those of the graph in memory, to 1e-9 in f64.
 fn losses_are_equal<M: NodeClassifier + Send>(what: &str, build: impl Fn(&Device) -> M + Sync) {
     let device = Device::flex();
-    let config = TrainConfig::new().with_epochs(8).with_progress(false);
+    let config = FitConfig::new().with_epochs(8).with_progress(false);
     let model =
         || to_dtype(seeded(config.seed, || build(&device.clone().autodiff())), FloatDType::F64);
     for of in CASES {
@@ -125,7 +125,7 @@ fn losses_are_equal<M: NodeClassifier + Send>(what: &str, build: impl Fn(&Device
         frame.insert("y", Tensor::<1, Int>::from_data(labels(&ids), &device)).unwrap();
         frame.insert("train_mask", Tensor::<1, Bool>::from_data(mask(&ids), &device)).unwrap();
         let task = NodeTask::from_columns(&g, "_N").unwrap();
-        let one = losses(&train(model(), &task, &config, &NoSync, |_| {}).unwrap().history);
+        let one = losses(&fit(model(), &task, &task.train, &task.val, &config).unwrap().history);
         assert!(one[7] < one[0], "{what}: {one:?}");
 
         let rank = |comm: Arc<dyn Communicator>| -> Result<Vec<f64>> {
@@ -136,7 +136,9 @@ fn losses_are_equal<M: NodeClassifier + Send>(what: &str, build: impl Fn(&Device
             )?;
             let sync = RankSync::new(comm);
             let task = NodeTask::on_ranks(&part, "_N", &sync)?;
-            Ok(losses(&train(model(), &task, &config, &sync, |_| {})?.history))
+            Ok(losses(
+                &fit_on_ranks(model(), &task, &task.train, &task.val, &config, &sync)?.history,
+            ))
         };
         for many in run_ranks(parts, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap() {
             let worst =

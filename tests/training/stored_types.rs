@@ -8,7 +8,8 @@ use burn::tensor::{Bool, DType, Device, FloatDType, Int, Tensor};
 use burn_gnn::dist::{Communicator, DistGraph, DistSampler, LocalPartition, Partition, run_ranks};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    NoSync, NodeTask, RelWeights, Rgcn, RgcnConfig, TrainConfig, TypeInput, seeded, to_dtype, train,
+    FitConfig, NodeTask, RelWeights, Rgcn, RgcnConfig, TypeInput, fit, fit_on_ranks, seeded,
+    to_dtype,
 };
 use burn_gnn::ops::{GraphView, Stream};
 use burn_gnn::ranks::{RankSync, stored_partition};
@@ -112,13 +113,13 @@ fn model(g: &dyn GraphView, device: &Device) -> Rgcn {
 #[test]
 fn losses_of_typed_parts_are_those_in_memory() {
     let device = Device::flex();
-    let config = TrainConfig::new().with_epochs(8).with_progress(false);
+    let config = FitConfig::new().with_epochs(8).with_progress(false);
     let make = |g: &dyn GraphView| {
         seeded(config.seed, || to_dtype(model(g, &device.clone().autodiff()), FloatDType::F64))
     };
     let g = graph_with_columns(&device);
     let task = NodeTask::from_columns(&g, "item").unwrap();
-    let one = losses(&train(make(&g), &task, &config, &NoSync, |_| {}).unwrap().history);
+    let one = losses(&fit(make(&g), &task, &task.train, &task.val, &config).unwrap().history);
     assert!(one[7] < one[0], "{one:?}");
     for parts in 1..=4 {
         let dir = tempfile::tempdir().unwrap();
@@ -128,7 +129,9 @@ fn losses_of_typed_parts_are_those_in_memory() {
             let part = LocalPartition::new(&part, comm.clone(), &device)?;
             let sync = RankSync::new(comm);
             let task = NodeTask::on_ranks(&part, "item", &sync)?;
-            Ok(losses(&train(make(&part), &task, &config, &sync, |_| {})?.history))
+            Ok(losses(
+                &fit_on_ranks(make(&part), &task, &task.train, &task.val, &config, &sync)?.history,
+            ))
         };
         for many in run_ranks(parts, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap() {
             let worst =

@@ -13,10 +13,10 @@ use burn_gnn::dist::{
 };
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    BatchSizes, FusedAdamConfig, GatConfig, GcnConfig, LayerViews, MemoryPlan, ModelSizes,
-    NodeClassifier, NodeTask, NodeTensors, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
-    TypeInput, Whole, plan_full_batch, plan_mini_batch, plan_rgcn, plan_rgcn_mini_batch, seeded,
-    train,
+    BatchSizes, FitConfig, FusedAdamConfig, GatConfig, GcnConfig, LayerViews, MemoryPlan,
+    ModelSizes, NodeClassifier, NodeTask, NodeTensors, RelWeights, RgcnConfig, Rows, SageConfig,
+    TypeInput, Whole, fit_on_ranks, plan_full_batch, plan_mini_batch, plan_rgcn,
+    plan_rgcn_mini_batch, seeded,
 };
 use burn_gnn::ops::GraphView;
 use burn_gnn::ranks::{RankSync, plan_parts};
@@ -79,7 +79,7 @@ fn step<M: NodeClassifier, V: LayerViews + ?Sized>(
     (x, target): (&NodeTensors, &str),
     rows: &Rows,
 ) -> M {
-    let grads = rows.cross_entropy(model.logits_over(views, x, target)).backward();
+    let grads = rows.cross_entropy(model.logits_over(&views, x, target)).backward();
     let grads = GradientsParams::from_grads(grads, &model);
     optimizer.step(0.01, model, grads)
 }
@@ -190,7 +190,7 @@ fn on_ranks(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<()> {
     let index = parts.write(&dir)?;
     drop((parts, graph));
     let [i, h, c] = [0, 1, 2].map(|at| sizes.widths()[at]);
-    let config = TrainConfig::new().with_epochs(EPOCHS).with_progress(false);
+    let config = FitConfig::new().with_epochs(EPOCHS).with_progress(false);
     let rank = |comm: Arc<dyn Communicator>| -> Result<u64> {
         let metered = Arc::new(Metered::new(comm.clone()));
         let part = LocalPartition::new(
@@ -208,24 +208,26 @@ fn on_ranks(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<()> {
         let before = metered.traffic().bytes_sent;
         let to = on.clone().autodiff();
         match kind {
-            "gcn" => drop(train(
+            "gcn" => drop(fit_on_ranks(
                 seeded(0, || GcnConfig::new(i, c).with_hidden(h).init(&to)),
                 &task,
+                &task.train,
+                &task.val,
                 &config,
                 &sync,
-                |_| {},
             )?),
-            "sage" => drop(train(
+            "sage" => drop(fit_on_ranks(
                 seeded(0, || SageConfig::new(i, c).with_hidden(h).init(&to)),
                 &task,
+                &task.train,
+                &task.val,
                 &config,
                 &sync,
-                |_| {},
             )?),
             _ => {
                 let model =
                     seeded(0, || GatConfig::new(i, c).with_num_heads(8).with_hidden(h).init(&to));
-                drop(train(model, &task, &config, &sync, |_| {})?);
+                drop(fit_on_ranks(model, &task, &task.train, &task.val, &config, &sync)?);
             }
         }
         Ok(metered.traffic().bytes_sent - before)

@@ -100,7 +100,7 @@ pub use reduce::{
     ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with,
     all_reduce_scalar,
 };
-pub use replicas::{broadcast_module, broadcast_seed, check_replicas};
+pub use replicas::{broadcast_module, broadcast_seed, check_replicas, check_replicas_except};
 pub use sampling::{DistBatch, DistHeteroLinkSampler, DistLinkSampler, DistSampler};
 pub use seed_split::{SeedSplit, SplitBy, SplitOf};
 pub use shard::{Shard, ShardReader, ShardWriter};

@@ -72,7 +72,23 @@ pub fn broadcast_module<M: Module>(comm: &dyn Communicator, module: M) -> Result
 /// # Cost
 /// One pass over the parameters in host memory; 8 bytes per parameter tensor are sent to every rank.
 pub fn check_replicas<M: Module>(comm: &dyn Communicator, module: &M) -> Result<(), DistError> {
-    let own = Parameters::of(module, false);
+    check_replicas_except(comm, module, |_| false)
+}
+
+/// [`check_replicas`] without the parameters whose path (field names joined by dots) `skip` selects: those whose rows
+/// ranks own. Collective.
+///
+/// # Errors
+/// As [`check_replicas`].
+pub fn check_replicas_except<M: Module>(
+    comm: &dyn Communicator,
+    module: &M,
+    skip: impl Fn(&str) -> bool,
+) -> Result<(), DistError> {
+    let mut own = Parameters::of(module, false);
+    let mut keep = own.paths.iter().map(|path| !skip(path)).collect::<Vec<_>>().into_iter();
+    own.hashes.retain(|_| keep.next().unwrap_or(true));
+    own.paths.retain(|path| !skip(path));
     let hashes = own.hashes.iter().flat_map(|h| h.to_le_bytes()).collect();
     compare(comm, "check replicas", &own.paths, hashes, |hashes| {
         let hash = |h: &[u8; 8]| format!("values with hash {:016x}", u64::from_le_bytes(*h));

@@ -12,18 +12,36 @@ use crate::counting_reader::CountingReader;
 /// terminal.
 ///
 /// The bar is removed when this value and all its readers ([`read`](Self::read)) are dropped, unless
-/// [`finish`](Self::finish) replaced it by a line of text.
+/// [`finish`](Self::finish) replaced it by a line of text. A bar of
+/// bytes leaves a line with their number and the time if all were read, in a second or more.
 #[derive(Debug)]
 pub struct Progress(Arc<Bar>);
 
 /// The bar, shared by a [`Progress`] and its readers. Dropping the last of them removes it.
 #[derive(Debug)]
-struct Bar(ProgressBar);
+struct Bar {
+    bar: ProgressBar,
+    /// Template of the line that stays where all bytes were read.
+    summary: Option<&'static str>,
+}
+
+/// Work that took less time leaves no line.
+const MIN_SUMMARY: Duration = Duration::from_secs(1);
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        if !self.0.is_finished() {
-            self.0.finish_and_clear();
+        let bar = &self.bar;
+        if bar.is_finished() {
+            return;
+        }
+        let is_complete = bar.length().is_some_and(|len| bar.position() >= len);
+        match self.summary.filter(|_| is_complete && bar.elapsed() >= MIN_SUMMARY) {
+            Some(template) => {
+                let line = ProgressStyle::with_template(template);
+                bar.set_style(line.unwrap_or_else(|_| ProgressStyle::default_bar()));
+                bar.finish();
+            }
+            None => bar.finish_and_clear(),
         }
     }
 }
@@ -46,7 +64,7 @@ fn rate(per_sec: f64) -> String {
 impl Progress {
     /// A bar that draws nothing.
     pub fn hidden() -> Self {
-        Self(Arc::new(Bar(ProgressBar::hidden())))
+        Self::of(ProgressBar::hidden(), None)
     }
     /// A bar of `len` steps (`None`: unknown) with the message `what`; `units` is the plural noun of the steps. Hidden
     /// unless `draw`.
@@ -63,8 +81,8 @@ impl Progress {
             return Self::hidden();
         }
         let template = (None, "{spinner} {msg}  {elapsed}");
-        let progress = Self::styled(ProgressDrawTarget::stderr(), template, what);
-        progress.0.0.enable_steady_tick(TICK);
+        let progress = Self::of(Self::styled(ProgressDrawTarget::stderr(), template, what), None);
+        progress.0.bar.enable_steady_tick(TICK);
         progress
     }
 
@@ -75,20 +93,24 @@ impl Progress {
             ),
             None => format!("{{msg}}  {{spinner}} {{human_pos}} {units}  {{rate}}"),
         };
-        Self::styled(target, (len, &template), what)
+        Self::of(Self::styled(target, (len, &template), what), None)
     }
     fn bytes_on(target: ProgressDrawTarget, what: &str, len: Option<u64>) -> Self {
         let template = match len {
             Some(_) => "{msg}  {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left",
             None => "{msg}  {spinner} {bytes}  {bytes_per_sec}",
         };
-        Self::styled(target, (len, template), what)
+        let summary = "{msg}  {total_bytes} in {elapsed}";
+        Self::of(Self::styled(target, (len, template), what), Some(summary))
+    }
+    fn of(bar: ProgressBar, summary: Option<&'static str>) -> Self {
+        Self(Arc::new(Bar { bar, summary }))
     }
     fn styled(
         target: ProgressDrawTarget,
         (len, template): (Option<u64>, &str),
         what: &str,
-    ) -> Self {
+    ) -> ProgressBar {
         let style =
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         // Steps per second: whole numbers from 10 on.
@@ -99,39 +121,39 @@ impl Progress {
             });
         let bar = ProgressBar::with_draw_target(len, target).with_style(style);
         bar.set_message(what.to_owned());
-        Self(Arc::new(Bar(bar)))
+        bar
     }
 
     /// Starts at `done` steps or bytes. Rate and remaining time are computed from the rest alone.
     #[must_use]
     pub fn resumed_at(self, done: u64) -> Self {
-        self.0.0.set_position(done);
-        self.0.0.reset_eta();
+        self.0.bar.set_position(done);
+        self.0.bar.reset_eta();
         self
     }
     /// Wraps a reader so that its bytes advance the bar. The bar lives at least as long as the reader.
     pub fn read<R: Read>(&self, reader: R) -> impl Read + use<R> {
         let bar = self.0.clone();
-        CountingReader { inner: reader, count: move |bytes| bar.0.inc(bytes) }
+        CountingReader { inner: reader, count: move |bytes| bar.bar.inc(bytes) }
     }
     /// Advances the bar.
     pub fn inc(&self, steps: u64) {
-        self.0.0.inc(steps);
+        self.0.bar.inc(steps);
     }
     /// Sets the message before the bar.
     pub fn say(&self, what: impl Into<String>) {
-        self.0.0.set_message(what.into());
+        self.0.bar.set_message(what.into());
     }
     /// Replaces the bar by `summary`, one line that remains on the terminal.
     pub fn finish(self, summary: impl Into<String>) {
         let line =
             ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
-        self.0.0.set_style(line);
-        self.0.0.finish_with_message(summary.into());
+        self.0.bar.set_style(line);
+        self.0.bar.finish_with_message(summary.into());
     }
     /// Hides the bar while `f` runs, so that `f` may print.
     pub fn suspend<T>(&self, f: impl FnOnce() -> T) -> T {
-        self.0.0.suspend(f)
+        self.0.bar.suspend(f)
     }
 }
 
@@ -238,7 +260,7 @@ mod tests {
         assert!(text.contains("2.00 MiB/4.00 MiB") && text.contains(" left"), "{text}");
         let (mut read, progress) = (vec![], Progress::hidden());
         progress.read(&[0; 100][..]).read_to_end(&mut read).unwrap();
-        assert_eq!((read.len(), progress.0.0.position()), (100, 100));
+        assert_eq!((read.len(), progress.0.bar.position()), (100, 100));
     }
 
     /// Functions that open a file return its reader and drop the bar.
@@ -254,6 +276,27 @@ mod tests {
         assert!(!text().ends_with("<cleared>"));
         drop(reader);
         assert!(text().ends_with("<cleared>"), "{}", text());
+    }
+
+    /// Only work that took a while and was completed leaves one.
+    #[test]
+    fn bytes_leave_a_summary() {
+        let run = |bytes: usize, wait: Duration| {
+            let drawn = Drawn::default();
+            let target = ProgressDrawTarget::term_like_with_hz(Box::new(drawn.clone()), 255);
+            let mut reader =
+                Progress::bytes_on(target, "reading a.txt", Some(2 << 20)).read(io::repeat(0));
+            std::thread::sleep(wait);
+            reader.read_exact(&mut vec![0; bytes]).unwrap();
+            drop(reader);
+            drawn.0.lock().unwrap().clone()
+        };
+        let text = run(2 << 20, MIN_SUMMARY);
+        assert!(text.contains("reading a.txt  2.00 MiB in "), "{text}");
+        for (bytes, wait) in [(1 << 20, MIN_SUMMARY), (2 << 20, Duration::ZERO)] {
+            let text = run(bytes, wait);
+            assert!(!text.contains(" in "), "{text}");
+        }
     }
 
     #[test]
@@ -274,7 +317,7 @@ mod tests {
             Progress::elapsed(true, "a"),
             Progress::hidden(),
         ] {
-            assert!(progress.0.0.is_hidden());
+            assert!(progress.0.bar.is_hidden());
             progress.say("c");
             progress.inc(1);
             assert_eq!(progress.suspend(|| 7), 7);

@@ -170,17 +170,36 @@ pub enum ModelError {
     /// A file or a description of attributes is invalid.
     #[error(transparent)]
     Data(Box<burn_gnn_files::DataError>),
+    /// A batch could not be made.
+    #[error(transparent)]
+    Batch(Box<dyn std::error::Error + Send + Sync>),
+    /// A checkpoint of training does not fit the run.
+    #[error("checkpoint `{}`: {message}; remove it to train from the start", file.display())]
+    Checkpoint {
+        /// The file.
+        file: std::path::PathBuf,
+        /// What is wrong.
+        message: String,
+    },
     /// Communication between ranks failed, or ranks have different data.
     #[error(transparent)]
     Ranks(Box<dyn std::error::Error + Send + Sync>),
-    /// A split has no training node on any rank.
-    #[error("the split has no training node; give at least one labelled node")]
+    /// The batches of the first epoch have no labelled row on any rank.
+    #[error(
+        "the training batches have no labelled row; give at least one labelled node, pair or graph"
+    )]
     NothingToTrain,
     /// The loss is NaN or infinite.
-    #[error("epoch {epoch}: the loss is {loss}; lower the learning rate (now {lr})")]
+    #[error(
+        "epoch {epoch}, {pass} batch {batch}: the loss is {loss}; lower the learning rate (now {lr})"
+    )]
     Diverged {
         /// Epoch, from 0.
         epoch: usize,
+        /// `training` or `validation`.
+        pass: &'static str,
+        /// Batch of the epoch, from 0.
+        batch: usize,
         /// Loss.
         loss: f64,
         /// Learning rate.

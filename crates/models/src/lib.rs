@@ -74,6 +74,9 @@ pub use memory_plan::rgcn::{plan_rgcn, plan_rgcn_mini_batch};
 pub use metrics::classification::{
     Counts, SeedRows, accuracy, cross_entropy, majority_class, predictions,
 };
+pub use metrics::evaluation::Evaluation;
+pub use metrics::metric::Metric;
+pub use metrics::outcome::Outcome;
 pub use metrics::ranking::{LinkMetrics, TrueTails, filtered_ranks, rank_links};
 pub use metrics::rows::Rows;
 pub use metrics::scores::{average_precision, roc_auc, top_k_accuracy};
@@ -91,9 +94,17 @@ pub use pretrained::state_dict::StateDict;
 pub use pretrained::weight_files::{load_weights, resume_weights, save_weights};
 pub use pretrained::weight_names::{Framework, Pretrained};
 
+pub use training::batches::Batches;
+pub use training::fit::{evaluate, evaluate_on_ranks, fit, fit_on_ranks};
+pub use training::fit_config::FitConfig;
 pub use training::fused_adam::{FusedAdam, FusedAdamConfig};
 pub use training::gradient_sync::{GradientSync, NoSync};
-pub use training::node_task::NodeTask;
+pub use training::history::{Epoch, Trained};
 pub use training::select_rows::{RowId, select_rows};
 pub use training::sparse_rows::{EncoderRows, SparseAdam, SparseAdamConfig};
-pub use training::train::{Epoch, NodeClassifier, TrainConfig, Trained, evaluate, train};
+pub use training::task::Task;
+pub use training::tasks::graph_task::{GraphClassifier, GraphTask, LabelledGraphs};
+pub use training::tasks::link_task::LinkTask;
+pub use training::tasks::node_classifier::NodeClassifier;
+pub use training::tasks::node_task::NodeTask;
+pub use training::tasks::seed_task::SeedTask;

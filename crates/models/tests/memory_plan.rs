@@ -31,7 +31,7 @@ fn step<M: NodeClassifier, V: LayerViews + ?Sized>(
     (x, target): (&NodeTensors, &str),
     rows: &Rows,
 ) -> M {
-    let logits = model.logits_over(views, x, target);
+    let logits = model.logits_over(&views, x, target);
     let grads = rows.cross_entropy(logits).backward();
     let grads = GradientsParams::from_grads(grads, &model);
     optimizer.step(0.01, model, grads)

@@ -5,8 +5,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_data::{Dataset, crates_graph, load_dataset};
 use burn_gnn_models::{
-    Counts, FusedAdamConfig, NoSync, NodeTask, NodeTensors, Rgcn, RgcnConfig, Rows, TrainConfig,
-    TypeInput, TypeMap, evaluate, seeded, train,
+    Counts, FitConfig, FusedAdamConfig, NodeTask, NodeTensors, Rgcn, RgcnConfig, Rows, TypeInput,
+    TypeMap, evaluate, fit, seeded,
 };
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
@@ -64,9 +64,9 @@ impl Task {
             val,
             test: Rows::default(),
         };
-        let config = TrainConfig::new().with_epochs(EPOCHS).with_seed(seed).with_progress(false);
-        let trained = train(self.model(seed, 0.3), &task, &config, &NoSync, |_| {}).unwrap();
-        evaluate(&trained.model, &task, &self.rows(&split.test), &NoSync).accuracy()
+        let config = FitConfig::new().with_epochs(EPOCHS).with_seed(seed).with_progress(false);
+        let trained = fit(self.model(seed, 0.3), &task, &task.train, &task.val, &config).unwrap();
+        evaluate(&trained.model, &task, &self.rows(&split.test)).unwrap().accuracy()
     }
 
     fn sampled(&self, seed: u64, fanouts: [i64; 2], batch: usize) -> f64 {

@@ -477,10 +477,11 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
             test: Rows::default(),
         };
         let config =
-            TrainConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false);
+            FitConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false);
         let run = |patience: Option<usize>| {
             let model = seeded(1, || GcnConfig::new(10, 2).init(&device.clone().autodiff()));
-            train(model, &task, &config.clone().with_patience(patience), &NoSync, |_| {}).unwrap()
+            fit(model, &task, &task.train, &task.val, &config.clone().with_patience(patience))
+                .unwrap()
         };
         let (a, b) = (run(None), run(None));
         assert_eq!(a.history, b.history);
@@ -488,9 +489,9 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
         let val_loss = |epoch: usize| a.history[epoch].val_loss.unwrap();
         assert!(val_loss(59) < 0.3 * val_loss(0), "{:?}", a.history[59]);
         let all = Rows::new(&(0..10).collect::<Vec<_>>(), &labels, 2).unwrap();
-        assert_eq!(evaluate(&a.model, &task, &all, &NoSync).accuracy(), 1.0);
-        let best = a.history.iter().map(|e| e.val_accuracy.unwrap()).fold(0.0, f64::max);
-        assert_eq!(a.history[a.kept_epoch].val_accuracy.unwrap(), best);
+        assert_eq!(evaluate(&a.model, &task, &all).unwrap().accuracy(), 1.0);
+        let best = a.history.iter().map(|e| e.val_score.unwrap()).fold(0.0, f64::max);
+        assert_eq!(a.history[a.kept_epoch].val_score.unwrap(), best);
         let line = a.to_string();
         let kept = format!("; kept epoch {} (validation {:.1} %)", a.kept_epoch, 100.0 * best);
         assert!(line.starts_with("trained 60 epochs in ") && line.ends_with(&kept), "{line}");
@@ -566,12 +567,12 @@ fn refusals_name_argument_range_and_value() {
     };
     let run = |task: &NodeTask<'_, Graph>, lr: f64| {
         let model = seeded(0, || GcnConfig::new(2, 2).init(&device.clone().autodiff()));
-        train(
+        fit(
             model,
             task,
-            &TrainConfig::new().with_epochs(5).with_lr(lr).with_progress(false),
-            &NoSync,
-            |_| {},
+            &task.train,
+            &task.val,
+            &FitConfig::new().with_epochs(5).with_lr(lr).with_progress(false),
         )
         .map(|_| ())
     };
@@ -582,25 +583,25 @@ fn refusals_name_argument_range_and_value() {
         "`lr` must lie in positive finite numbers, got NaN"
     );
     assert!(matches!(run(&task, 1e38), Err(ModelError::Diverged { .. })));
-    let hasty = TrainConfig::new().with_patience(Some(0)).with_progress(false);
-    let hasty = train(
+    let hasty = FitConfig::new().with_patience(Some(0)).with_progress(false);
+    let hasty = fit(
         GcnConfig::new(2, 2).init(&device.clone().autodiff()),
         &task,
+        &task.train,
+        &task.val,
         &hasty,
-        &NoSync,
-        |_| {},
     );
     assert_eq!(text(hasty.unwrap_err()), "`patience` must lie in positive finite numbers, got 0");
     let two = |device: &Device, task: &NodeTask<'_, Graph>| {
-        let config = TrainConfig::new().with_epochs(1).with_progress(false);
-        train(GcnConfig::new(2, 2).init(device), task, &config, &NoSync, |_| {}).unwrap_err()
+        let config = FitConfig::new().with_epochs(1).with_progress(false);
+        fit(GcnConfig::new(2, 2).init(device), task, &task.train, &task.val, &config).unwrap_err()
     };
     let plain = text(two(&device, &task));
     assert!(plain.contains("`device.autodiff()`"), "{plain}");
-    task.test = Rows::new(&[2], &[0, 0, 4, 0, 0, 0], 5).unwrap();
+    task.val = Rows::new(&[2], &[0, 0, 4, 0, 0, 0], 5).unwrap();
     assert_eq!(
         text(two(&device.clone().autodiff(), &task)),
-        "`label of _N` must lie in 0..2, the classes of the model, got 4"
+        "`label` must lie in 0..2, the classes of the model, got 4"
     );
 }
 
@@ -619,8 +620,8 @@ fn features_of_another_size_are_not_trained_on() {
         };
         assert_eq!(model.feature_sizes("_N"), [("_N".to_owned(), 2)], "{name}");
         let run = |task: &NodeTask<'_, Graph>| {
-            let config = TrainConfig::new().with_epochs(1).with_progress(false);
-            train(model.clone(), task, &config, &NoSync, |_| {}).map(drop)
+            let config = FitConfig::new().with_epochs(1).with_progress(false);
+            fit(model.clone(), task, &task.train, &task.val, &config).map(drop)
         };
         assert_eq!(
             run(&task).unwrap_err().to_string(),
@@ -662,8 +663,8 @@ fn features_that_are_no_numbers_are_named() {
                 test: Rows::default(),
             };
             let model = GcnConfig::new(2, 2).init(&device.clone().autodiff());
-            let config = TrainConfig::new().with_progress(false);
-            let text = train(model, &task, &config, &NoSync, |_| {}).unwrap_err().to_string();
+            let config = FitConfig::new().with_progress(false);
+            let text = fit(model, &task, &task.train, &task.val, &config).unwrap_err().to_string();
             assert!(
                 text.starts_with("node type `_N`: expected finite features, found NaN or an infinity, first in column 1 of node 3"),
                 "{what}: {text}"

@@ -20,8 +20,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::data::{Dataset, load_dataset};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    GcnConfig, NoSync, NodeClassifier, NodeTask, RgcnConfig, Rows, TrainConfig, TypeInput,
-    evaluate, seeded, train,
+    FitConfig, GcnConfig, NodeClassifier, NodeTask, RgcnConfig, Rows, TypeInput, evaluate, fit,
+    seeded,
 };
 use burn_gnn_store::{RowFormat, RowWriter, StoredRows};
 use clap::Parser;
@@ -181,13 +181,13 @@ fn trained<M: NodeClassifier>(
     seed: u64,
     args: &Args,
 ) -> Result<f64> {
-    let config = TrainConfig::new()
+    let config = FitConfig::new()
         .with_epochs(args.epochs)
         .with_lr(args.lr)
         .with_weight_decay(args.weight_decay);
     let trained =
-        train(model, task, &config.with_seed(seed).with_progress(false), &NoSync, |_| {})?;
-    Ok(evaluate(&trained.model, task, &task.test, &NoSync).accuracy())
+        fit(model, task, &task.train, &task.val, &config.with_seed(seed).with_progress(false))?;
+    Ok(evaluate(&trained.model, task, &task.test)?.accuracy())
 }
 
 /// Percent: mean and deviation of the sample.

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    Epoch, NoSync, NodeClassifier, Rows, TrainConfig, Trained, evaluate, majority_class, train,
+    Epoch, FitConfig, ModelError, NodeClassifier, Rows, Trained, evaluate, fit, majority_class,
 };
 use serde_json::{Value, json};
 
 use super::data::Loaded;
 
 pub(crate) fn epoch(e: &Epoch) {
-    let val = match (e.val_accuracy, e.val_loss) {
+    let val = match (e.val_score, e.val_loss) {
         (Some(a), Some(l)) => format!("  val loss {l:.4}  val {:5.1} %", 100.0 * a),
         _ => String::new(),
     };
@@ -21,7 +21,7 @@ pub(crate) fn epoch(e: &Epoch) {
         "epoch {:>3}  loss {:.4}  train {:5.1} %{val}",
         e.epoch + 1,
         e.loss,
-        100.0 * e.train_accuracy
+        100.0 * e.train_score.unwrap_or(f64::NAN)
     );
 }
 
@@ -45,11 +45,12 @@ pub(crate) fn accuracy_on<M: NodeClassifier>(
     graph: &Graph,
     data: &Loaded,
     model: M,
-    training: &TrainConfig,
+    training: &FitConfig,
 ) -> Result<f64> {
     let task = data.task(graph);
-    let trained = train(model, &task, &training.clone().with_progress(false), &NoSync, |_| {})?;
-    Ok(evaluate(&trained.model, &task, &data.test, &NoSync).accuracy())
+    let trained =
+        fit(model, &task, &task.train, &task.val, &training.clone().with_progress(false))?;
+    Ok(evaluate(&trained.model, &task, &data.test)?.accuracy())
 }
 
 /// What a run showed, in text and as JSON.
@@ -74,22 +75,22 @@ impl Outcome {
         trained: &Trained<T>,
         data: &Loaded,
         no_graph_accuracy: f64,
-    ) -> Self {
+    ) -> Result<Self> {
         let task = data.task(&data.graph);
-        let accuracy = |rows: &Rows| evaluate(model, &task, rows, &NoSync).accuracy();
-        Self {
+        let accuracy = |rows: &Rows| Ok::<_, ModelError>(evaluate(model, &task, rows)?.accuracy());
+        Ok(Self {
             data: data.name.clone(),
             parts: 1,
             seed: 0,
             edge_cut: 0,
-            test_accuracy: accuracy(&data.test),
-            val_accuracy: (data.val.total > 0).then(|| accuracy(&data.val)),
+            test_accuracy: accuracy(&data.test)?,
+            val_accuracy: (data.val.total > 0).then(|| accuracy(&data.val)).transpose()?,
             majority_accuracy: majority_class(&data.train, &data.test, data.num_classes).1,
             no_graph_accuracy,
             losses: trained.history.iter().map(|e| e.loss).collect(),
             kept_epoch: trained.kept_epoch,
             seconds_per_epoch: trained.seconds_per_epoch,
-        }
+        })
     }
 
     pub(crate) fn json(&self) -> Value {

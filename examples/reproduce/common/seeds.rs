@@ -1,7 +1,7 @@
 //! Repeats a training with several seeds on the whole graph, and reports mean and deviation.
 
 use anyhow::{Result, ensure};
-use burn_gnn::models::{NoSync, NodeClassifier, Rows, TrainConfig, evaluate, seeded, train};
+use burn_gnn::models::{FitConfig, NodeClassifier, Rows, evaluate, fit, seeded};
 use clap::Args;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ impl SeedArgs {
     pub(crate) fn run<M: NodeClassifier>(
         self,
         data: &Loaded,
-        training: &TrainConfig,
+        training: &FitConfig,
         json: bool,
         build: impl Fn() -> Result<M>,
     ) -> Result<()> {
@@ -42,14 +42,14 @@ impl SeedArgs {
                 (true, 0) => hold_out(&mut task.train, seed % FOLDS),
                 (true, _) => data.val.clone(),
             };
-            let trained = train(
+            let trained = fit(
                 seeded(seed, &build)?,
                 &task,
+                &task.train,
+                &task.val,
                 &training.clone().with_seed(seed),
-                &NoSync,
-                |_| {},
             )?;
-            let accuracy = evaluate(&trained.model, &task, &rows, &NoSync).accuracy();
+            let accuracy = evaluate(&trained.model, &task, &rows)?.accuracy();
             let (kept, epochs) = (trained.kept_epoch + 1, trained.history.len());
             println!(
                 "seed {seed:>2}  {judged_by} {:5.1} %  epoch {kept} of {epochs}",

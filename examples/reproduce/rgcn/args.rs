@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use burn_gnn::models::{RelWeights, RgcnConfig, TrainConfig};
+use burn_gnn::models::{FitConfig, RelWeights, RgcnConfig};
 use clap::{Parser, ValueEnum};
 
 use crate::common::plot::PlotArgs;
@@ -101,9 +101,9 @@ impl Args {
             .with_dropout(self.dropout.unwrap_or_else(|| self.or(0.5, 0.3)))
     }
 
-    pub(crate) fn training(&self) -> TrainConfig {
+    pub(crate) fn training(&self) -> FitConfig {
         let weight_decay = self.weight_decay.unwrap_or_else(|| self.or(5e-4, 0.0));
-        TrainConfig::new()
+        FitConfig::new()
             .with_epochs(self.epochs)
             .with_lr(self.lr)
             .with_weight_decay(weight_decay)

@@ -25,7 +25,7 @@ use burn_gnn::dist::{PartitionConfig, PartitionMethod, load_partition, partition
 use burn_gnn::graph::Graph;
 use burn_gnn::models::plot::learning_curves;
 use burn_gnn::models::{NodeTask, load_weights, save_weights, seeded};
-use burn_gnn::ranks::train_parts;
+use burn_gnn::ranks::fit_parts;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, args.dtype)?;
@@ -69,14 +69,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let build = |task: &NodeTask<'_, _>, device: &Device| {
         args.model(data.num_classes, args.self_loop).try_init(task.graph, task.inputs(), device)
     };
-    let trained = train_parts(
+    let trained = fit_parts(
         args.parts,
         load,
         data.target_type(),
-        &args.training(),
+        &args.training().on_epoch(report::epoch),
         &device,
         build,
-        report::epoch,
     )?;
 
     // The model of the whole graph, through a file, judged without partitions.
@@ -95,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         parts: args.parts,
         seed: args.seed,
         edge_cut: cut.edge_cut(),
-        ..Outcome::new(&model, &trained, &data, no_graph)
+        ..Outcome::new(&model, &trained, &data, no_graph)?
     };
     args.plot.draw(&format!("R-GCN on {}", data.name), || learning_curves(&trained.history))?;
     outcome.print(args.out.is_some().then_some(&*weights), args.json);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn_gnn_graph::{EdgeKey, NodeKey, Schema, of_etype, of_ntype};
-use burn_gnn_sampling::{MiniBatch, SampledBatch};
+use burn_gnn_sampling::{Block, MiniBatch, SampledBatch};
 
 use crate::partition_book::{etype_number, ntype_number};
 
@@ -85,5 +85,11 @@ impl SampledBatch for DistBatch {
     }
     fn num_edges(&self) -> usize {
         self.total_edges()
+    }
+    fn blocks(&self) -> &[Block] {
+        &self.mini.blocks
+    }
+    fn seed_rows(&self, ntype: usize) -> &[u32] {
+        self.mini.seeds.get(ntype).map_or(&[], |rows| rows)
     }
 }

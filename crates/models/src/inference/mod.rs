@@ -3,6 +3,8 @@
 mod block;
 pub(crate) mod features;
 
+use std::time::Instant;
+
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -36,7 +38,7 @@ use block::Blocks;
 ///     fn inputs(&self, _g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
 ///         Ok(features.clone())
 ///     }
-///     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
+///     fn layer<G: GraphView>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
 ///         x.map(|_, x| self.layers[layer].forward(&g, x).tanh())
 ///     }
 /// }
@@ -67,7 +69,7 @@ pub trait Layerwise: Module {
 
     /// Rows `[num_dst, columns]` of every node type after layer `layer`, without dropout; `x` holds the input rows of
     /// `g`. What a model needs of several layers (a sum of readouts) is passed on as features.
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors;
+    fn layer<G: GraphView>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors;
 }
 
 /// How many nodes [`infer`] computes at a time.
@@ -79,7 +81,7 @@ pub struct InferenceConfig {
     /// Most in-edges of a chunk; a node with more is a chunk of its own.
     #[config(default = 1_048_576)]
     pub max_edges: usize,
-    /// Whether a bar with rate and time left is drawn (on a terminal).
+    /// Whether a bar with rate and time left is drawn (on a terminal); a line with the time remains of it.
     #[config(default = true)]
     pub progress: bool,
 }
@@ -159,13 +161,17 @@ pub fn infer<M: Layerwise, G: GraphView + ?Sized>(
     // Every node once per layer, the last layer for one type alone.
     let total =
         (model.num_layers() - 1) as u64 * g.total_nodes() as u64 + g.node_counts()[target] as u64;
+    let start = Instant::now();
     let bar = Progress::steps(config.progress, "inferring layer by layer", "rows", total);
     for layer in 0..model.num_layers() - 1 {
         x = (0..types)
             .map(|t| rows_of(model, layer, t, &mut blocks, &x, config, &bar))
             .collect::<Result<_, _>>()?;
     }
-    rows_of(model, model.num_layers() - 1, target, &mut blocks, &x, config, &bar)
+    let last = rows_of(model, model.num_layers() - 1, target, &mut blocks, &x, config, &bar)?;
+    let (rows, seconds) = (last.dims()[0], start.elapsed().as_secs_f64());
+    bar.finish(format!("inferred {rows} nodes by {} layers in {seconds:.1} s", model.num_layers()));
+    Ok(last)
 }
 
 /// All rows of node type `t` behind a layer.

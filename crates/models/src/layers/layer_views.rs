@@ -94,6 +94,26 @@ impl LayerViews for [Block] {
     }
 }
 
+impl<V: LayerViews + ?Sized> LayerViews for &V {
+    type View = V::View;
+    #[track_caller]
+    fn view(&self, layer: usize) -> &V::View {
+        (**self).view(layer)
+    }
+    #[track_caller]
+    fn count(&self, model: &str, layers: usize) -> usize {
+        (**self).count(model, layers)
+    }
+    #[track_caller]
+    fn input_nodes(&self, ntype: usize) -> Option<&[u32]> {
+        (**self).input_nodes(ntype)
+    }
+    #[track_caller]
+    fn input_rows(&self, ntype: usize) -> Option<usize> {
+        (**self).input_rows(ntype)
+    }
+}
+
 /// The blocks of a batch with edge weights or edge features, for [`NodeClassifier::logits_over`]. [`EdgeTypes`] is the
 /// corresponding type for a graph.
 ///

@@ -93,7 +93,7 @@ pub fn predictions(logits: Tensor<2>) -> Vec<i64> {
 }
 
 /// The first largest logit of a row; none where there is no finite one or a NaN.
-fn predicted(row: &[f64]) -> Option<usize> {
+pub(crate) fn predicted(row: &[f64]) -> Option<usize> {
     let (mut best, mut max) = (0, f64::NEG_INFINITY);
     for (j, &v) in row.iter().enumerate() {
         if v.is_nan() {
@@ -169,9 +169,13 @@ pub struct Counts {
 impl Counts {
     /// Of this rank's rows.
     pub fn new(logits: &Tensor<2>, rows: &Rows) -> Self {
-        let [_, c] = logits.dims();
         let values: Vec<f64> =
             logits.clone().into_data_dtype(DType::F64).try_to_vec().unwrap_or_default();
+        Self::of_values(&values, logits.dims()[1], rows)
+    }
+
+    /// The same of logits `[rows, c]` in host memory.
+    pub(crate) fn of_values(values: &[f64], c: usize, rows: &Rows) -> Self {
         let mut out = Self { rows: rows.index.len() as f64, ..Self::default() };
         for (&r, &label) in rows.index.iter().zip(&*rows.labels) {
             let row = &values[r as usize * c..(r as usize + 1) * c];

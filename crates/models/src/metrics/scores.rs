@@ -35,7 +35,11 @@ use crate::error::ModelError;
 /// ```
 #[doc(alias = "roc_auc_score")]
 pub fn roc_auc(scores: Tensor<1>, is_positive: &[bool]) -> Result<f64, ModelError> {
-    let groups = descending(scores, is_positive)?;
+    roc_auc_of(f64s(scores.into_data_dtype(DType::F64)), is_positive)
+}
+
+pub(crate) fn roc_auc_of(scores: Vec<f64>, is_positive: &[bool]) -> Result<f64, ModelError> {
+    let groups = descending(&scores, is_positive)?;
     let (positives, negatives) = totals(&groups);
     if negatives == 0.0 {
         return Err(few("negative"));
@@ -69,7 +73,14 @@ pub fn roc_auc(scores: Tensor<1>, is_positive: &[bool]) -> Result<f64, ModelErro
 /// ```
 #[doc(alias = "average_precision_score")]
 pub fn average_precision(scores: Tensor<1>, is_positive: &[bool]) -> Result<f64, ModelError> {
-    let groups = descending(scores, is_positive)?;
+    average_precision_of(f64s(scores.into_data_dtype(DType::F64)), is_positive)
+}
+
+pub(crate) fn average_precision_of(
+    scores: Vec<f64>,
+    is_positive: &[bool],
+) -> Result<f64, ModelError> {
+    let groups = descending(&scores, is_positive)?;
     let (positives, _) = totals(&groups);
     let (mut hits, mut rows, mut sum) = (0.0, 0.0, 0.0);
     for group in &groups {
@@ -129,10 +140,9 @@ struct Group {
 }
 
 /// Rows of equal scores, from the largest score down; at least one of them positive.
-fn descending(scores: Tensor<1>, is_positive: &[bool]) -> Result<Vec<Group>, ModelError> {
-    let [rows] = scores.dims();
+fn descending(values: &[f64], is_positive: &[bool]) -> Result<Vec<Group>, ModelError> {
+    let rows = values.len();
     check_labels("is_positive", rows, is_positive.len())?;
-    let values = f64s(scores.into_data_dtype(DType::F64));
     if let Some(i) = values.iter().position(|v| v.is_nan()) {
         let arg = format!("score of row {i}");
         return Err(ModelError::out_of_range(arg, "numbers, which have an order", f64::NAN));

@@ -4,6 +4,8 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear};
 use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_graph::Batch;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     DropoutKey, GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce,
 };
@@ -13,11 +15,13 @@ use crate::layers::conv::Conv;
 use crate::layers::convolution::gin_conv::{GinConv, GinConvConfig};
 use crate::layers::dense::mlp::{apply, normalised};
 use crate::layers::layer_views::LayerViews;
+use crate::layers::type_map::{NodeTensors, features_of};
 use crate::networks::homogeneous::{homogeneous_model, layer_sizes};
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::buffers::Buffer;
 use crate::pretrained::param_mapping::ParamMapping;
 use crate::pretrained::weight_names::{Framework, Pretrained, buffers_of_layers, in_layers};
+use crate::training::tasks::graph_task::GraphClassifier;
 
 /// Describes a [`Gin`].
 #[derive(Config, Debug)]
@@ -222,6 +226,16 @@ homogeneous_model!(
     "gin",
     "In training, batch normalisation uses the statistics of the batch."
 );
+
+impl GraphClassifier for Gin {
+    #[track_caller]
+    fn graph_logits(&self, graphs: &Batch, x: &NodeTensors) -> Tensor<2> {
+        let g = graphs.graph();
+        let ntype = &g.schema().ntypes()[0];
+        let rows = graphs.num_nodes(ntype).map(Segments::from_lengths).or_panic();
+        self.forward_graphs(g, features_of("gin", g.schema(), x, ntype), &rows)
+    }
+}
 
 impl Pretrained for Gin {
     /// PyG's `GIN` without norms and jumping knowledge (set `heads` to false, and `learn_eps` to its `train_eps`), and DGL

@@ -6,7 +6,7 @@
 /// and `classes`, which computes logits from the output of the last layer. `try_init` of its config takes a view and an
 /// input per node type.
 macro_rules! heterogeneous_model {
-    ($config:ident => $model:ident, $layers:ident) => {
+    ($config:ident => $model:ident) => {
         impl $config {
             /// As [`try_init`](Self::try_init), but panics.
             ///
@@ -64,10 +64,9 @@ macro_rules! heterogeneous_model {
             }
         }
 
-        impl crate::training::train::NodeClassifier for $model {
-            type Dense = $layers;
+        impl crate::training::tasks::node_classifier::NodeClassifier for $model {
             #[track_caller]
-            fn logits_over<V: crate::layers::layer_views::LayerViews + ?Sized>(
+            fn logits_over<V: crate::layers::layer_views::LayerViews>(
                 &self,
                 views: &V,
                 x: &NodeTensors,
@@ -75,8 +74,8 @@ macro_rules! heterogeneous_model {
             ) -> Tensor<2> {
                 self.classes(self.over(views, x)[target].clone())
             }
-            fn dense(&self) -> &$layers {
-                &self.net
+            fn is_rank_owned(&self, path: &str) -> bool {
+                path == "embedding" || path.starts_with("embedding.")
             }
             fn feature_sizes(&self, _target: &str) -> Vec<(String, usize)> {
                 self.input().sizes()

@@ -149,7 +149,7 @@ impl Layerwise for Hgt {
     fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
         self.input().rows(g, features, self.net.convs[0].num_etypes())
     }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
+    fn layer<G: GraphView>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         if layer == 0 {
             return self.input().encode_rows(g, x).map(|_, h| gelu(h));
         }
@@ -161,7 +161,7 @@ impl Layerwise for Hgt {
     }
 }
 
-heterogeneous_model!(HgtConfig => Hgt, HgtLayers);
+heterogeneous_model!(HgtConfig => Hgt);
 
 impl Pretrained for Hgt {
     /// Models with a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (PyG: `project.lins.…`) for

@@ -132,10 +132,9 @@ macro_rules! homogeneous_model {
             }
         }
 
-        impl crate::training::train::NodeClassifier for $model {
-            type Dense = Self;
+        impl crate::training::tasks::node_classifier::NodeClassifier for $model {
             #[track_caller]
-            fn logits_over<V: crate::layers::layer_views::LayerViews + ?Sized>(
+            fn logits_over<V: crate::layers::layer_views::LayerViews>(
                 &self,
                 views: &V,
                 x: &crate::layers::type_map::NodeTensors,
@@ -143,9 +142,6 @@ macro_rules! homogeneous_model {
             ) -> Tensor<2> {
                 let schema = burn_gnn_ops::GraphView::schema(views.view(0));
                 self.over(views, crate::layers::type_map::features_of($name, schema, x, target))
-            }
-            fn dense(&self) -> &Self {
-                self
             }
             fn feature_sizes(&self, target: &str) -> Vec<(String, usize)> {
                 vec![(target.to_owned(), self.d_input())]

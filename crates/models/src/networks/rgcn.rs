@@ -225,7 +225,7 @@ impl Layerwise for Rgcn {
     fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
         self.input().rows(g, features, self.net.convs[0].num_relations())
     }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
+    fn layer<G: GraphView>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         let y = match (layer, &self.net.one_hot) {
             (0, None) => return self.input().encode_rows(g, x),
             (0, Some(conv)) => conv.forward(&g, x),
@@ -235,7 +235,7 @@ impl Layerwise for Rgcn {
     }
 }
 
-heterogeneous_model!(RgcnConfig => Rgcn, RgcnLayers);
+heterogeneous_model!(RgcnConfig => Rgcn);
 
 impl Pretrained for Rgcn {
     /// Models with a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (PyG: `project.lins.…`) for

@@ -12,7 +12,7 @@ use crate::error::ModelError;
 /// Burn stores gradients and optimizer states by id. If two parameters have the same id, the first one gets the gradient
 /// of the other, even if it is frozen. This happens if a module is cloned into two fields, or if two fields load one
 /// record by Burn's `load_record`, which restores ids ([`load_weights`](crate::load_weights) does not).
-/// [`train`](crate::train) and the gradient sums over ranks call this function. Call it in a custom training loop once,
+/// [`fit`](crate::fit) and the gradient sums over ranks call this function. Call it in a custom training loop once,
 /// before the first step.
 ///
 /// ```
@@ -91,6 +91,13 @@ impl ParamIds {
         let mut ids = Self { path: Path::default(), ids: HashMap::new() };
         module.visit(&mut ids);
         ids
+    }
+
+    /// The ids in the order of paths.
+    pub(crate) fn sorted(&self) -> Vec<u64> {
+        let mut ids: Vec<_> = self.ids.iter().collect();
+        ids.sort();
+        ids.into_iter().map(|(_, id)| id.val()).collect()
     }
 
     /// Sets these ids in a module. A parameter whose path has no id gets a new one.

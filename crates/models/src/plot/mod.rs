@@ -15,7 +15,7 @@
 #[cfg(feature = "plot")]
 mod svg;
 
-use crate::training::train::Epoch;
+use crate::training::history::Epoch;
 #[cfg(feature = "plot")]
 pub use svg::write_svg;
 
@@ -39,19 +39,26 @@ pub struct Series {
     pub values: Vec<f64>,
 }
 
-/// Loss and accuracy of training and validation over epochs, as recorded by [`train`](fn@crate::train).
+/// Loss and metric of training and validation over epochs, as recorded by [`fit`](fn@crate::fit).
 pub fn learning_curves(history: &[Epoch]) -> Vec<Series> {
-    let series = |name: &str, panel, value: fn(&Epoch) -> Option<f64>| Series {
-        name: name.into(),
+    let metric = history.first().map_or("loss", |e| e.metric);
+    let panel = match metric {
+        "loss" | "RMSE" | "MAE" => Panel::Loss,
+        _ => Panel::Accuracy,
+    };
+    let series = |name: String, panel, value: fn(&Epoch) -> Option<f64>| Series {
+        name,
         panel,
         values: history.iter().filter_map(value).collect(),
     };
     let mut all = vec![
-        series("training loss", Panel::Loss, |e| Some(e.loss)),
-        series("validation loss", Panel::Loss, |e| e.val_loss),
-        series("training accuracy", Panel::Accuracy, |e| Some(e.train_accuracy)),
-        series("validation accuracy", Panel::Accuracy, |e| e.val_accuracy),
+        series("training loss".into(), Panel::Loss, |e| Some(e.loss)),
+        series("validation loss".into(), Panel::Loss, |e| e.val_loss),
     ];
+    if metric != "loss" {
+        all.push(series(format!("training {metric}"), panel, |e| e.train_score));
+        all.push(series(format!("validation {metric}"), panel, |e| e.val_score));
+    }
     all.retain(|s| !s.values.is_empty());
     all
 }

@@ -171,7 +171,7 @@ mod tests {
         let shared = || resume_weights(new(), &file).unwrap();
         let text = check_param_ids(&(shared().freeze(), shared())).unwrap_err().to_string();
         assert!(text.contains("`0.layers.0.weight` and `1.layers.0.weight`"), "{text}");
-        assert!(NoSync.check_replicas(&(shared(), shared())).is_err());
+        assert!(NoSync.check_replicas(&(shared(), shared()), &|_| false).is_err());
         // Ids of the model stay, so an optimizer that knows them goes on.
         let model = new();
         let id = model.layers[0].weight.id;

@@ -311,8 +311,13 @@ fn cora_losses(graph: &Graph, features: &Features, labels: &[i64], split: &Split
         test: Rows::default(),
     };
     let model = seeded(0, || GcnConfig::new(1_433, 7).init(&device.clone().autodiff()));
-    let config = TrainConfig::new().with_epochs(10).with_progress(false);
-    train(model, &task, &config, &NoSync, |_| {}).unwrap().history.iter().map(|e| e.loss).collect()
+    let config = FitConfig::new().with_epochs(10).with_progress(false);
+    fit(model, &task, &task.train, &task.val, &config)
+        .unwrap()
+        .history
+        .iter()
+        .map(|e| e.loss)
+        .collect()
 }
 
 #[test]

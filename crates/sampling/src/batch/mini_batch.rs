@@ -84,4 +84,10 @@ impl SampledBatch for MiniBatch {
     fn num_edges(&self) -> usize {
         self.total_edges()
     }
+    fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+    fn seed_rows(&self, ntype: usize) -> &[u32] {
+        self.seeds.get(ntype).map_or(&[], |rows| rows)
+    }
 }

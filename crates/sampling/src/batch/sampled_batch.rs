@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use burn_gnn_graph::{KHop, OriginalIds, Subgraph};
 
+use crate::batch::block::Block;
+
 /// What a sampler makes, with the ids whose features are read with it. All methods have a default for batches without
 /// ids.
 pub trait SampledBatch: Send + 'static {
@@ -26,6 +28,14 @@ pub trait SampledBatch: Send + 'static {
     fn num_edges(&self) -> usize {
         0
     }
+    /// The blocks, where the batch consists of some: what layers run on.
+    fn blocks(&self) -> &[Block] {
+        &[]
+    }
+    /// Row of each seed of a node type among the nodes that the last block computes.
+    fn seed_rows(&self, _ntype: usize) -> &[u32] {
+        &[]
+    }
 }
 
 /// A batch around others has the ids of these.
@@ -45,6 +55,12 @@ macro_rules! of_field {
             }
             fn num_edges(&self) -> usize {
                 self.$field.num_edges()
+            }
+            fn blocks(&self) -> &[$crate::batch::block::Block] {
+                self.$field.blocks()
+            }
+            fn seed_rows(&self, ntype: usize) -> &[u32] {
+                self.$field.seed_rows(ntype)
             }
         }
     )*};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
+use crate::batch::block::Block;
 use crate::batch::sampled_batch::SampledBatch;
 use crate::batch::sampler::Sampler;
 use crate::batch::seeds::{SeedKind, Seeds};
@@ -72,6 +73,20 @@ pub struct LoadedBatch<B, T = u32> {
     pub global_seeds: usize,
     seeds: Seeds<T>,
     rows: BatchRows,
+}
+
+impl<B: SampledBatch, T> LoadedBatch<B, T> {
+    /// The blocks of the batch, one per layer; none where the sampler makes no blocks.
+    pub fn blocks(&self) -> &[Block] {
+        self.batch.blocks()
+    }
+    /// Row of each own seed of a node type among the nodes that the last block computes, in the order of the seeds: the
+    /// rows of the logits that the loss reads.
+    #[allow(clippy::missing_errors_doc)] // Of all methods at once, above.
+    pub fn seed_rows(&self, ntype: impl NodeKey) -> Result<&[u32], GraphError> {
+        let t = self.schema()?.ntype(ntype)?;
+        Ok(self.batch.seed_rows(t))
+    }
 }
 
 impl<B, T> LoadedBatch<B, T> {

@@ -103,9 +103,9 @@ fn everywhere<M: NodeClassifier + Layerwise>(
         test: Rows::default(),
     };
     let loss = Counts::new(&want, &rows).loss;
-    assert_close(name, &[evaluate(&model, &task, &rows, &NoSync).loss], &[loss], 1e-10);
-    let config = TrainConfig::new().with_epochs(1).with_progress(false);
-    let trained = train(model.train(), &task, &config, &NoSync, |_| {}).unwrap();
+    assert_close(name, &[evaluate(&model, &task, &rows).unwrap().mean_loss()], &[loss], 1e-10);
+    let config = FitConfig::new().with_epochs(1).with_progress(false);
+    let trained = fit(model.train(), &task, &task.train, &task.val, &config).unwrap();
     assert_close(name, &[trained.history[0].loss], &[loss / 3.0], 1e-10);
 }
 

@@ -32,10 +32,10 @@ fn models_learn_two_cliques() {
             test: Rows::default(),
         };
         let config =
-            TrainConfig::new().with_epochs(60).with_lr(0.02).with_seed(1).with_progress(false);
-        let trained = train(model, &task, &config, &NoSync, |_| {}).unwrap();
+            FitConfig::new().with_epochs(60).with_lr(0.02).with_seed(1).with_progress(false);
+        let trained = fit(model, &task, &task.train, &task.val, &config).unwrap();
         let all = rows(&(0..10).collect::<Vec<_>>());
-        assert!(evaluate(&trained.model, &task, &all, &NoSync).accuracy() >= 0.9, "{name}");
+        assert!(evaluate(&trained.model, &task, &all).unwrap().accuracy() >= 0.9, "{name}");
     }
     for device in &devices() {
         let d = &device.clone().autodiff();

@@ -1,14 +1,19 @@
 //! Describes node classification on a graph, or on one rank's part of it.
 
-use burn::tensor::Bool;
+use burn::tensor::{Bool, Tensor};
 use burn_gnn_graph::Frame;
-use burn_gnn_ops::GraphView;
+use burn_gnn_ops::{EdgeTypes, GraphView};
+use burn_gnn_sampling::SampleKey;
 
 use crate::encoders::type_input::TypeInput;
 use crate::error::ModelError;
+use crate::inference::features::feature_of_size;
 use crate::layers::type_map::{NodeTensors, TypeMap};
+use crate::metrics::outcome::Outcome;
 use crate::metrics::rows::Rows;
 use crate::training::gradient_sync::{GradientSync, NoSync};
+use crate::training::task::Task;
+use crate::training::tasks::node_classifier::NodeClassifier;
 
 /// A graph (or this rank's part), features, and the rows to learn from.
 #[derive(Debug)]
@@ -115,4 +120,51 @@ fn masked(frame: &Frame, name: &str, required: bool) -> Result<Vec<u32>, ModelEr
     }
     let mask = frame.get_as::<1, Bool>(name)?.into_data();
     Ok((0..).zip(mask.iter::<bool>()).filter(|m| m.1).map(|m| m.0).collect())
+}
+
+impl<M: NodeClassifier, G: GraphView + ?Sized> Task<M, Rows> for NodeTask<'_, G> {
+    fn step(&self, model: &M, rows: &Rows, key: SampleKey) -> Result<Outcome, ModelError> {
+        let view = GraphView::at_step(&self.graph, key.seed, key.step);
+        let is_training = model.devices().iter().any(|device| device.is_autodiff());
+        let logits = if is_training {
+            model.logits(&view, &self.features, &self.target)
+        } else {
+            let x = self.features.clone().map(|_, x| x.without_autodiff());
+            model.logits(&EdgeTypes::new(&view).without_autodiff(), &x, &self.target)
+        };
+        Ok(Outcome::classes(logits, rows))
+    }
+
+    /// # Errors
+    /// Features that are missing, not finite, or of another size than the model was made for
+    /// ([`NodeClassifier::feature_sizes`]).
+    fn check(&self, model: &M) -> Result<(), ModelError> {
+        let schema = self.graph.schema();
+        for (ntype, size) in model.feature_sizes(&self.target) {
+            feature_of_size(schema, &self.features, &ntype, size)?;
+        }
+        let features = self.features.clone().into_list(schema)?;
+        schema.ntypes().iter().zip(features).try_for_each(|(ntype, x)| check_finite(ntype, x))
+    }
+
+    fn is_rank_owned(&self, model: &M, path: &str) -> bool {
+        model.is_rank_owned(path)
+    }
+}
+
+/// Features that are not finite make every loss NaN, whatever the learning rate.
+fn check_finite(ntype: &str, x: Option<Tensor<2>>) -> Result<(), ModelError> {
+    let Some(x) = x.filter(|x| x.shape().num_elements() > 0) else { return Ok(()) };
+    let wrong = x.without_autodiff().is_finite().bool_not();
+    if !wrong.clone().any().into_scalar::<bool>() {
+        return Ok(());
+    }
+    let [_, columns] = wrong.dims();
+    let first = wrong.into_data().iter::<bool>().position(|wrong| wrong).unwrap_or(0);
+    let (row, column) = (first / columns, first % columns);
+    let message = format!(
+        "expected finite features, found NaN or an infinity, first in column {column} of node {row}; \
+         replace them (0, or the mean of the column), the learning rate is not the cause"
+    );
+    Err(ModelError::input(ntype, message))
 }
