@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(scattered(true, &again), Some(second));
     }
 
-    /// Whatever a kernel does, no row has two writers and no entry is read that nobody wrote.
+    /// Kernels that violate the contract panic: no row has two writers, and no uninitialised entry is read.
     #[test]
     fn kernels_that_are_wrong_panic() {
         type Wrong = fn(usize, &mut EdgeRows<'_, u32>);

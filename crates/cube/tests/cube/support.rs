@@ -37,7 +37,7 @@ fn found() -> Option<CubeDevice> {
 
 /// The device of the tests, if [`adapter`] has found one.
 pub(crate) fn device() -> CubeDevice {
-    found().expect("a test asks for the adapter first")
+    found().expect("tests call `adapter` first")
 }
 
 /// `Some` if there is a device; otherwise the test is recorded as skipped.

@@ -125,7 +125,7 @@ pub enum GraphError {
     /// A node type that the graph does not have.
     #[error("unknown node type `{name}`; the graph has {known:?}: {}", name_one(known))]
     UnknownNodeType {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// Names that exist.
         known: Vec<String>,
@@ -139,7 +139,7 @@ pub enum GraphError {
     /// An edge type that the graph does not have.
     #[error("unknown edge type `{name}`; the graph has {known:?}: {}", name_one(known))]
     UnknownEdgeType {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// Canonical names that exist.
         known: Vec<String>,
@@ -149,7 +149,7 @@ pub enum GraphError {
         "edge type `{name}` is ambiguous: {candidates:?}; use the canonical (src, relation, dst)"
     )]
     AmbiguousEdgeType {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// Canonical names that match.
         candidates: Vec<String>,
@@ -187,7 +187,7 @@ pub enum GraphError {
     UnknownColumn {
         /// Which frame.
         frame: String,
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// Names that exist.
         known: Vec<String>,

@@ -55,13 +55,13 @@ fn bytes_grow_with_what_is_made() {
 fn clear_derived_frees_and_recomputes() {
     let mut r = relation();
     let (first, bytes) = (derived(&r), r.derived_bytes());
-    let beside = [
+    let attached = [
         r.csc().attached().get_or_insert((), || vec![1u8]),
         r.dst_attached().get_or_insert((), || vec![2u8]),
     ];
     let of_sorted = r.sorted_by_dst().csr().attached().get_or_insert((), || vec![3u8]);
-    let gone: Vec<_> = beside.iter().chain([&of_sorted]).map(Arc::downgrade).collect();
-    drop((beside, of_sorted));
+    let gone: Vec<_> = attached.iter().chain([&of_sorted]).map(Arc::downgrade).collect();
+    drop((attached, of_sorted));
     assert!(gone.iter().all(|value| value.upgrade().is_some()));
     let clone = r.clone();
     r.clear_derived();

@@ -200,7 +200,7 @@ fn a_relation_of_most_nodes() {
             "{e:?}"
         );
     }
-    // Memory for the offsets of a layout, and not for a counter per node beside them.
+    // Memory for the offsets of a layout, but not for a counter per node.
     let nodes = 250_000_000;
     let r = Relation::from_coo(nodes, nodes, vec![1, 0], vec![1, 0]).unwrap();
     assert_eq!((r.csc().edge_ids(), r.csc().indptr()[nodes]), (Some(&[1, 0][..]), 2));

@@ -209,14 +209,14 @@ fn link_batches_of_tensors() {
     }
     let new =
         || DeviceLinkSampler::new(on_device(&NeighborSampler::new(&g, [1]).unwrap()), "r").unwrap();
-    let refused = |negatives: NegativeSampler| {
+    let error_of = |negatives: NegativeSampler| {
         new().with_negatives(device_of(negatives), 1).map(|_| ()).unwrap_err()
     };
     let negatives = [NegativeSampler::new(&g, "t"), NegativeSampler::of_sources(&g, "r")];
     assert!(
         negatives
             .into_iter()
-            .all(|s| matches!(refused(s.unwrap()), GraphError::Setting { arg: "negatives", .. }))
+            .all(|s| matches!(error_of(s.unwrap()), GraphError::Setting { arg: "negatives", .. }))
     );
     assert!(matches!(
         new().with_exclusion(LinkExclusion::Reverse(vec![0])),
