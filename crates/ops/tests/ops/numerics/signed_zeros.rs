@@ -50,7 +50,8 @@ const FEATURES: [([usize; 2], [usize; 2]); 6] = [
     ([1, 1], [1, 7]),
 ];
 
-/// Operands are -1 and some cotangents are 0, so that their products are -0.
+/// Operands are -1 and some cotangents are 0, so that their products are -0. Burn differentiates references, by rules
+/// that may give -0.
 #[test]
 fn gradients_of_negative_operands() {
     type Run<'a> = &'a dyn Fn(Tensor<3>, Tensor<3>) -> Tensor<3>;
@@ -80,10 +81,6 @@ fn gradients_of_negative_operands() {
                     let rows = [relation.num_src(), relation.num_edges()];
                     let what = format!("{op:?} {reduce:?}");
                     check(&what, rows, shapes, &|x, y| gspmm(&relation, op, reduce, x, y));
-                    let what = format!("{what}, reference");
-                    check(&what, rows, shapes, &|x, y| {
-                        gspmm_reference(&relation, op, reduce, x, y)
-                    });
                 }
             }
             for op in [SddmmOp::Add, SddmmOp::Sub, SddmmOp::Mul, SddmmOp::Div] {
