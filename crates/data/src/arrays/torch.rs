@@ -22,8 +22,8 @@ const MOST_PICKLE: u64 = 1 << 30;
 const MOST_PARTS: usize = 8;
 /// Longest key of a storage; PyTorch uses numbers.
 const MOST_KEY: usize = 64;
-/// Memory that the names and the views of any file may take.
-const FREE: u64 = 2 << 20;
+/// Values that may be visited in any pickle.
+const FREE: u64 = 1 << 16;
 /// Memory of a tensor in addition to its elements.
 const PER_TENSOR: u64 = 400;
 /// Memory of a name in addition to its characters.
@@ -56,7 +56,7 @@ pub type NamedTensor = (String, Arc<TensorData>);
 /// [`DataError::Io`]; [`DataError::Format`] for another file, big endian numbers, a name that is not a tensor or a
 /// container (a whole module: save its `state_dict()`), damage, element types other than floats of 16 to 64 bits,
 /// integers and bool, tensors that repeat elements (`expand`), and tensors that overlap in a storage so that they take
-/// more than twice the file.
+/// much more memory than the file.
 ///
 /// # Cost
 /// Memory for the tensors and for one storage at a time; for files of PyTorch before 1.6, the whole file.
@@ -181,11 +181,13 @@ fn tensors<'a>(
         path,
         pickle,
         left: pickled.saturating_add(FREE),
-        room: pickled.saturating_mul(2).saturating_add(FREE),
+        room: pickle.memory_left(),
         found: vec![],
     };
     walk.visit(pickle.top(), "", 0)?;
     let named = std::mem::take(&mut walk.found);
+    // Elements are outside of the pickle.
+    let mut room = len.saturating_sub(pickled).saturating_add(walk.room);
     // Grouped by storage, so that each storage is read once. Names may share tensors, and tensors may share data.
     let mut by_key: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for at in named.iter().map(|n| n.1).collect::<BTreeSet<_>>() {
@@ -201,7 +203,6 @@ fn tensors<'a>(
         }
         by_key.entry(key).or_default().push(at);
     }
-    let mut room = len.saturating_mul(2).saturating_add(FREE);
     let mut tensors: HashMap<u32, Arc<TensorData>> = HashMap::new();
     for (key, all) in by_key {
         let storage = storage(key)?;
@@ -399,9 +400,9 @@ fn elements(
             "expected elements inside a storage of {numel}, found shape {shape:?}, strides {strides:?} from {offset}"
         ));
     }
-    *room = room
-        .checked_sub((count * width) as u64 + PER_TENSOR)
-        .ok_or("expected tensors of at most twice the file, found more that overlap; save `tensor.clone()`")?;
+    *room = room.checked_sub((count * width) as u64 + PER_TENSOR).ok_or(
+        "expected tensors that hardly overlap in a storage, found others; save `tensor.clone()`",
+    )?;
     let mut bytes = Vec::with_capacity(count * width);
     if count > 0 {
         let offset = *offset as usize;

@@ -36,6 +36,11 @@ impl<'a> Pickle<'a> {
             m.run().map_err(|why| format_error(path, format!("pickle, byte {}: {why}", m.at)))?;
         Ok(Self { path, end: m.at, values: m.values, top })
     }
+    /// Memory that the values have left of their bound.
+    #[cfg(feature = "torch")]
+    pub(crate) fn memory_left(&self) -> u64 {
+        self.values.budget.left as u64
+    }
     /// The pickled object.
     pub(crate) fn top(&self) -> Id {
         self.top

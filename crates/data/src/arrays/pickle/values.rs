@@ -20,7 +20,7 @@ pub(super) const OTHER: Id = Id::at(4);
 /// One byte of a pickle may make a value, an entry of a list or a place of the memo, and a few bytes may copy a list
 /// that others filled. So memory is charged before it is allocated.
 pub(super) struct Budget {
-    left: usize,
+    pub(super) left: usize,
     /// The whole budget, for errors.
     all: usize,
 }
