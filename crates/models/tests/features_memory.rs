@@ -1,4 +1,4 @@
-//! Training on features that take four times the memory that holds them.
+//! Training on features that are four times larger than the available memory.
 
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};

@@ -1,4 +1,4 @@
-//! Adam in one pass against Burn's own optimizers.
+//! `FusedAdam` compared with Burn's optimizers.
 #![allow(deprecated)]
 
 use burn::module::{Module, Param};

@@ -1,5 +1,5 @@
-//! Inference over a whole graph needs memory for two matrices and a chunk, not for what a forward of the whole graph
-//! makes; and none stays behind, of a model on a training device either.
+//! Peak memory of layer-wise inference: two matrices and a chunk. Nothing stays allocated, even for a model on an autodiff
+//! device.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};

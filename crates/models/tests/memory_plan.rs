@@ -1,4 +1,4 @@
-//! Predicted memory of training against the most bytes that were in use.
+//! Predicted memory of training compared with the measured peak.
 
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};

@@ -1,4 +1,4 @@
-//! Sampled blocks under every layer: full fan-out gives what the graph gives.
+//! Every layer on sampled blocks: with all neighbours the results equal those on the graph.
 
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};

@@ -1,4 +1,4 @@
-//! R-GCN trained by neighbour sampling against training on the whole graph: accuracy on real graphs, means over seeds.
+//! R-GCN trained by neighbour sampling compared with full-batch training: accuracy on real graphs, means over seeds.
 
 use burn::module::Module;
 use burn::optim::GradientsParams;

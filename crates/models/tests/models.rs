@@ -1,4 +1,4 @@
-//! Layers against formulas written out in plain loops, on both CPU backends, in f64.
+//! Layers compared with formulas in plain loops, on both CPU backends, in f64.
 
 #![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
 

@@ -1,4 +1,4 @@
-//! The feature encoder against plain loops, on both CPU backends, in f64.
+//! The feature encoder compared with plain loops, on both CPU backends, in f64.
 
 #![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
 

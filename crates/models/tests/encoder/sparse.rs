@@ -1,4 +1,4 @@
-//! Tables that are trained by the rows that a batch reads, and the optimizer for them.
+//! Sparse embedding tables and their optimizer.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What layers refuse, by argument, range and value.
+//! Error messages of layers for invalid settings and shapes.
 
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use burn_gnn_graph::Graph;

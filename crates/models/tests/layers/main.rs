@@ -1,5 +1,5 @@
-//! What must hold for every layer: numbering of nodes and edges does not matter, a block gives what the graph gives,
-//! gradients are differences, weights are kept by files; and the formulas that golden vectors do not cover.
+//! Tests of every layer: results do not depend on the numbering of nodes and edges, blocks and graphs give equal results,
+//! gradients equal finite differences, files restore weights, and formulas that golden vectors do not cover.
 
 #![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
 

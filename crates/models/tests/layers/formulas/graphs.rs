@@ -1,4 +1,4 @@
-//! One row per graph of a batch.
+//! Formulas of layers with one output row per graph of a batch.
 
 use burn::module::Module;
 use burn::tensor::activation::{relu, softmax};

@@ -1,4 +1,4 @@
-//! Layers that make a message of both ends of an edge.
+//! Formulas of layers whose messages depend on both endpoints of an edge.
 
 use burn::module::Param;
 use burn::nn::Linear;

@@ -1,4 +1,4 @@
-//! Layers that go several hops, and weights of edges.
+//! Formulas of layers with several hops, and of normalised edge weights.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Graph;
@@ -152,7 +152,7 @@ fn an_edge_dropped_from_a_hop_leaves_no_message() {
 }
 
 #[test]
-fn edge_weight_norm_refuses_what_it_cannot_divide() {
+fn edge_weight_norm_validates_weights_and_views() {
     let (device, g) = (Device::flex(), graph());
     let norm = EdgeWeightNorm::new();
     let refuse = |w: Vec<f32>| {
@@ -201,4 +201,22 @@ fn edge_weight_norm_refuses_what_it_cannot_divide() {
         "`norm` must lie in None, Left, Right or Both on an edge type of two node types, got BothIn"
     );
     assert!(norm.with_norm(DegreeNorm::Right).forward(&block, Tensor::ones([1], &device)).is_ok());
+}
+
+/// Where all weights of a sum are 0, the normalised weights are 0 with gradient 0; other gradients are finite.
+#[test]
+fn edge_weight_norm_of_sums_that_are_0() {
+    for device in devices().map(|device| device.autodiff()) {
+        // Edges 3, 4 and 5 are all edges into node 4; edges 4 and 5 are all edges out of node 3.
+        let weights = [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 4.0, 5.0];
+        for norm in [DegreeNorm::Both, DegreeNorm::BothIn, DegreeNorm::Left, DegreeNorm::Right] {
+            let w = Tensor::<1>::from_data(weights, (&device, DType::F64)).require_grad();
+            let y = EdgeWeightNorm::new().with_norm(norm).forward(&graph(), w.clone()).unwrap();
+            let grads = y.clone().sum().backward();
+            let (y, dw) = (values(&y.inner()), values(&w.grad(&grads).unwrap()));
+            assert!(y.iter().chain(&dw).all(|x| x.is_finite()), "{norm:?}: {y:?} {dw:?}");
+            assert_eq!(y[3..6], [0.0; 3], "{norm:?}");
+            assert_eq!(dw[4..6], [0.0; 2], "{norm:?}");
+        }
+    }
 }

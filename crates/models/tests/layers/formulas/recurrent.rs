@@ -1,4 +1,4 @@
-//! Layers with gates.
+//! Formulas of layers with gates.
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;

@@ -1,4 +1,4 @@
-//! Layers on several types of nodes or edges.
+//! Formulas of layers on several node or edge types.
 
 use burn::module::Param;
 use burn::tensor::activation::{leaky_relu, relu, softmax};

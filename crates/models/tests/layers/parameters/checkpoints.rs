@@ -1,5 +1,5 @@
-//! Checkpoints that PyTorch, PyG and DGL wrote (`pytorch/make.py`): each is loaded by one call, computes here what it
-//! computed there, and is saved under the names it came with. What does not fit is refused.
+//! Checkpoints of PyTorch, PyG and DGL (`pytorch/make.py`): one call loads each, the results equal those of the other
+//! framework, and saving restores the names. Checkpoints that do not match are errors.
 
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::Graph;

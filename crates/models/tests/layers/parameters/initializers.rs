@@ -1,4 +1,4 @@
-//! Weights are drawn as a config says, in a scope as functions of its seed.
+//! Initializers of configs, in seeded scopes.
 
 use burn::nn::Initializer;
 use burn::tensor::Device;

@@ -1,4 +1,4 @@
-//! Layers made one after the other differ, in weights and masks; models of one seed are the same on every thread.
+//! Layers initialized in sequence have different weights and masks; models of one seed are equal on every thread.
 
 use std::sync::Barrier;
 

@@ -1,4 +1,4 @@
-//! Layers come back from files: Burn's records, safetensors, and the names of DGL and PyTorch Geometric.
+//! Saving and loading: records of Burn, safetensors, and the names of DGL and PyTorch Geometric.
 
 use burn::module::Module;
 use burn::store::{ModuleRecord, ModuleSnapshot, SafetensorsStore};

@@ -1,5 +1,5 @@
-//! Dropout and batch normalisation follow Burn's rule, autodiff device and training flag, in every layer and model;
-//! evaluation and inference train nothing.
+//! Dropout and batch normalisation depend on device and training flag as in Burn, in every layer and model; evaluation and
+//! inference do not train.
 
 use burn::module::{Module, ParamGroup};
 use burn::nn::BatchNorm;

@@ -1,5 +1,5 @@
-//! On blocks with all neighbours a model computes what it computes on the graph: every model, every node type, with
-//! dropout and without, gradients too; and so does a layer of several hops that has a block for each.
+//! On blocks with all neighbours a model computes the same as on the graph: every model and node type, with and without
+//! dropout, and gradients. The same holds for a layer of several hops with a block per hop.
 
 use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Tensor};

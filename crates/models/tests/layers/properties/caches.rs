@@ -1,4 +1,4 @@
-//! What layers derive from a relation is made in the first forward and found in the next ones.
+//! Layers compute data derived from a relation in the first forward pass and reuse it in the next ones.
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::{CacheUses, Graph};

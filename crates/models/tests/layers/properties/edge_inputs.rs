@@ -1,5 +1,5 @@
-//! Weights and features of edges reach every layer of a model: on graphs, blocks and in training, evaluation and
-//! inference; a model whose layers do not read them refuses them.
+//! Edge weights and edge features reach every layer of a model, on graphs and blocks, in training, evaluation and inference.
+//! A model whose layers do not read them panics.
 
 use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Tensor, activation};

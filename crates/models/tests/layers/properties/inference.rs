@@ -1,4 +1,4 @@
-//! Layer by layer over chunks gives what the whole graph gives at once, for every model and any size of chunks.
+//! Layer-wise inference over chunks equals a forward pass on the whole graph, for every model and chunk size.
 
 use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Tensor};

@@ -1,4 +1,5 @@
-//! Numbers of nodes and edges do not matter, a block computes what the graph computes, and gradients are differences.
+//! Results do not depend on the numbering of nodes and edges, blocks and graphs give equal results, and gradients equal
+//! finite differences.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{DType, Device, FloatDType, Gradients, Int, Tensor, TensorData};

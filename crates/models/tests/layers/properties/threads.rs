@@ -1,5 +1,4 @@
-//! Layers that threads share keep what they sort once per graph: no thread waits for ever for
-//! another one.
+//! Threads that share a layer share its cache of sorted relations without deadlocks.
 
 use std::sync::Barrier;
 

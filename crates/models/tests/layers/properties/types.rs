@@ -1,4 +1,4 @@
-//! Layers on several types do not depend on the numbers of nodes and edges.
+//! Results of layers on several types do not depend on the numbering of nodes and edges.
 
 use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};

@@ -1,4 +1,4 @@
-//! Gradients where a root meets 0: of a standard deviation, a norm, a distance.
+//! Gradients of roots at 0: of a standard deviation, a norm, a distance.
 
 use burn::module::Param;
 use burn::tensor::{FloatDType, Int, Tensor, TensorData};
