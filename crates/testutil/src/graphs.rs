@@ -1,8 +1,9 @@
 //! Relations with a name, and random ones.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use burn_gnn_structure::{Relation, Stream};
+use burn_gnn_structure::{EdgeReader, GraphError, Relation, Stream};
 use proptest::prelude::*;
 
 /// The edges `(src, dst)`.
@@ -74,4 +75,47 @@ pub fn any_relation(edges: Range<usize>) -> impl Strategy<Value = Relation> {
         let edge = (0..a as u32, prop_oneof![1 => Just(0), 2 => 0..b as u32]);
         proptest::collection::vec(edge, edges.clone()).prop_map(move |edges| relation(a, b, &edges))
     })
+}
+
+/// A relation of `num_edges` edges between `nodes` nodes, stored in a file that cannot be read.
+pub fn unreadable(nodes: usize, num_edges: u64) -> Relation {
+    Relation::from_stored_csc(Arc::new(Unreadable { nodes, num_edges })).expect("small counts")
+}
+
+/// The reader of a file on a broken disk.
+#[derive(Debug)]
+struct Unreadable {
+    nodes: usize,
+    num_edges: u64,
+}
+
+impl Unreadable {
+    fn error<T>() -> Result<T, GraphError> {
+        let found = "the disk is broken".to_owned();
+        Err(GraphError::Layout { relation: String::new(), layout: "csc", found })
+    }
+}
+
+impl EdgeReader for Unreadable {
+    fn num_src(&self) -> usize {
+        self.nodes
+    }
+    fn num_dst(&self) -> usize {
+        self.nodes
+    }
+    fn num_edges(&self) -> u64 {
+        self.num_edges
+    }
+    fn rows(&self, _: &[u32], _: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
+        Self::error()
+    }
+    fn sources(&self, _: &[u64], _: &mut [u32]) -> Result<(), GraphError> {
+        Self::error()
+    }
+    fn sources_of(&self, _: Range<u64>, _: &mut Vec<u32>) -> Result<(), GraphError> {
+        Self::error()
+    }
+    fn edge_ids(&self, _: &[u64], _: &mut [u64]) -> Result<(), GraphError> {
+        Self::error()
+    }
 }

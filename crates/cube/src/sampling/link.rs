@@ -84,7 +84,7 @@ impl DeviceLinkSampler {
     pub fn new(sampler: DeviceSampler, etype: impl EdgeKey) -> Result<Self, GraphError> {
         sampler.sampler().check_untimed()?;
         let etype = sampler.graph().schema().etype(etype)?;
-        Ok(Self {
+        Self {
             sampler,
             etype,
             negatives: None,
@@ -93,16 +93,18 @@ impl DeviceLinkSampler {
             reverse: None,
             has_parallel: false,
         }
-        .with_parallel_edges())
+        .with_parallel_edges()
     }
 
     /// Tests whether the excluded types have parallel edges.
-    fn with_parallel_edges(mut self) -> Self {
+    fn with_parallel_edges(mut self) -> Result<Self, GraphError> {
         let excluded = (self.exclusion != LinkExclusion::Nothing).then_some(self.etype);
-        let mut types = excluded.into_iter().chain(self.reverse_type);
         let relations = self.sampler.graph().relations();
-        self.has_parallel = types.any(|t| has_parallel_edges(&relations[t]));
-        self
+        self.has_parallel = false;
+        for t in excluded.into_iter().chain(self.reverse_type) {
+            self.has_parallel |= has_parallel_edges(&relations[t])?;
+        }
+        Ok(self)
     }
 
     /// Adds `per_source` negative pairs per positive pair, with the same source.
@@ -148,7 +150,7 @@ impl DeviceLinkSampler {
             LinkExclusion::Nothing | LinkExclusion::Seeds | LinkExclusion::ReverseType(_) => None,
         };
         self.exclusion = exclusion;
-        Ok(self.with_parallel_edges())
+        self.with_parallel_edges()
     }
 
     /// The sampler of the blocks.
@@ -244,7 +246,7 @@ impl DeviceLinkSampler {
             let mut excluded = vec![vec![]; relations.len()];
             self.exclusion.leave_out(self.etype, self.reverse_type, &seeds.read(), &mut excluded);
             let of_type = |(t, mut edges): (usize, Vec<u32>)| {
-                add_parallel_edges(&relations[t], &mut edges);
+                add_parallel_edges(&relations[t], &mut edges)?;
                 Ok((t, Ids::upload("excluded", &edges, &self.sampler.device)?.tensor(bound(t))))
             };
             let some = excluded.into_iter().enumerate().filter(|(_, edges)| !edges.is_empty());

@@ -597,7 +597,7 @@ pub(super) fn sample_links(
     // A part has all edges into its own nodes, and thus all edges that are parallel to one of them.
     for (t, (relation, edges)) in inner.local.relations().iter().zip(&mut excluded).enumerate() {
         if sampler.whole.times_of(t).is_none() {
-            add_parallel_edges(relation, edges);
+            add_parallel_edges(relation, edges)?;
         }
     }
     let batch = sampler.grow(&seeds, times.as_deref(), &excluded, key)?;

@@ -10,3 +10,4 @@ mod products;
 mod queries;
 mod random;
 mod subgraphs;
+mod unreadable;

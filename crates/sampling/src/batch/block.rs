@@ -1,4 +1,4 @@
-//! Defines blocks (message-flow graphs).
+//! Defines `Block`, the message-flow graph of one layer.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use burn_gnn_graph::{
     Schema, of_etype, of_ntype,
 };
 
-/// The graph that is sampled, and the ids it had before it was renumbered.
+/// The sampled graph with the original ids of its nodes and edges.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) graph: Graph,
-    /// The graph in which degrees are counted, by original ids, where it is another.
+    /// The graph whose degrees blocks report, if `graph` is a subgraph of it; its ids are the original ids.
     pub(crate) whole: Option<Graph>,
     /// Per node type.
     pub(crate) node_ids: Vec<OriginalIds>,
@@ -33,18 +33,18 @@ impl Source {
             edge_ids: graph.every_edge(),
         }
     }
-    /// The graph whose degrees and totals blocks have.
+    /// The graph whose degrees and totals blocks report.
     fn whole(&self) -> &Graph {
         self.whole.as_ref().unwrap_or(&self.graph)
     }
-    /// The id there of node `v` of a type.
+    /// The id in [`whole`](Self::whole) of node `v` of a type.
     #[inline]
     fn id_in_whole(&self, ntype: usize, v: u32) -> u32 {
         if self.whole.is_some() { self.node_ids[ntype].get(v as usize) } else { v }
     }
 }
 
-/// Until when the rows of a batch see edges: where seeds have times, degrees do not count later edges either.
+/// Time up to which each row of a batch sees edges. Degrees of a timed batch do not count later edges.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     pub(crate) rules: Arc<Vec<EdgeAttributes>>,
@@ -53,7 +53,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// `roots` names the tree of each row, `times` the time of each tree.
+    /// `roots` holds the tree of each row per node type, `times` the time of each tree.
     pub(crate) fn new(
         rules: &Arc<Vec<EdgeAttributes>>,
         roots: &[Vec<u32>],
@@ -67,51 +67,62 @@ impl Bounds {
     }
 }
 
-/// What a block knows beyond its own edges.
+/// Where a block takes schema, degrees and original ids from.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
-    /// The graph, which this machine holds.
+    /// The sampled graph, in memory or in files of this machine.
     Whole(Arc<Source>),
-    /// Facts about a graph that is partitioned over machines.
+    /// Values that the ranks of a partitioned graph have sent.
     Remote(Arc<BatchGraphInfo>),
 }
 
-/// A message flow graph: the edges by which one layer computes its destination nodes from its source nodes.
+/// A message-flow graph: the sampled edges by which one layer computes its destination nodes from its source nodes.
 ///
-/// Per node type the destinations are the first of the sources, so a layer has the features of destination nodes at
-/// hand; the other sources follow in the order in which they were found. Edges stand in the order of their
-/// destinations, inside a destination in ascending edge id. Every node type and edge type of the graph is there,
-/// with no nodes or edges if nothing was found. Layers take a block as they take a graph (it is a `GraphView`); a
-/// clone costs a few reference counts per type.
+/// ```text
+///   rows of one node type     0    1    2    3    4    5
+///   dst_nodes                [7    2]
+///   src_nodes                [7    2    9    4    0    5]     destinations first, then new nodes as they were found
+///                             ^    ^    |    |    |    |
+///   edges into row 0          |<---+----+----'    |    |      9 -> 7, 4 -> 7
+///   edges into row 1          |    |<-------------+----'      0 -> 2, 5 -> 2
+///
+///   relation("_E"): src = [2, 3, 4, 5], dst = [0, 0, 1, 1]    rows of this block
+/// ```
+///
+/// The destinations of each node type are the first of its sources, so that a layer can read the features of the
+/// destinations from those of the sources. Edges are sorted by destination, and by ascending edge id within a
+/// destination. A block contains every node type and edge type of the graph, possibly without nodes or edges. Layers
+/// accept a block wherever they accept a graph (it is a `GraphView`). A clone shares all arrays.
 ///
 /// # Degrees
-/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are those of the whole graph, as everywhere
-/// in this library, however the block was made: by [`NeighborSampler`](crate::NeighborSampler), by
-/// [`Subgraph::to_block`](crate::ToBlock::to_block) or from parts. So a layer that normalises by them computes on full
-/// neighbourhoods what it computes on the graph. (DGL and PyG take degrees inside the block.) How many edges of a node
-/// were sampled is a degree of [`relation`](Self::relation); means over messages divide by it.
+/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) return degrees in the whole graph, whether
+/// the block was made by [`NeighborSampler`](crate::NeighborSampler), by
+/// [`Subgraph::to_block`](crate::ToBlock::to_block) or [from parts](Self::from_parts). With full neighbourhoods, a
+/// layer that normalises by degrees therefore computes the same on blocks as on the graph. (DGL and PyG use degrees in
+/// the block.) The number of sampled edges of a node is its degree in [`relation`](Self::relation); means over messages
+/// divide by that number.
 ///
-/// Where seeds have times, degrees count the edges before the time of the seed in whose tree the row is, for the edge
-/// types that have times: later edges change nothing of a batch.
+/// If seeds have times, degrees of an edge type with times count only edges before the time of the seed whose tree
+/// contains the row.
 #[derive(Clone, Debug)]
 pub struct Block {
     origin: Origin,
     key: Option<SampleKey>,
     pub(crate) bounds: Option<Arc<Bounds>>,
     relations: Arc<[Relation]>,
-    /// Nodes of the whole batch, per type: sources are the first `num_src` of them.
+    /// Nodes of all blocks of the batch, per type; the sources of this block are the first `num_src`.
     pub(crate) nodes: Arc<[Vec<u32>]>,
     num_src: Arc<[usize]>,
     num_dst: Arc<[usize]>,
-    /// Of each edge, in CSC of the graph.
+    /// Position of each edge in CSC of the graph.
     pub(crate) positions: Arc<[Vec<u32>]>,
     ids: Arc<Ids>,
 }
 
-/// Made when someone first asks: without edge features and dropout of edges, nobody does.
+/// Ids that are computed on first use; only edge features, edge dropout and distributed batches use them.
 #[derive(Debug)]
 struct Ids {
-    /// Of a block that was put together from parts: its own edges.
+    /// Graph of the edges of this block, for a block [from parts](Block::from_parts).
     graph: Derived<Graph>,
     edges: Vec<Derived<Vec<u32>>>,
     original_nodes: Vec<Derived<Arc<[u64]>>>,
@@ -136,7 +147,7 @@ impl Block {
         etype_number(self.schema(), key)
     }
 
-    /// What is sampled, where this machine holds it.
+    /// The sampled graph, or `None` for a block of a partitioned graph.
     pub(crate) fn source(&self) -> Option<&Arc<Source>> {
         match &self.origin {
             Origin::Whole(source) => Some(source),
@@ -144,8 +155,8 @@ impl Block {
         }
     }
 
-    /// Whether [`src_nodes`](Self::src_nodes) are ids of a graph that this machine holds, not rows of a batch of
-    /// several machines.
+    /// Whether [`src_nodes`](Self::src_nodes) are ids of a graph on this machine, rather than rows of a distributed
+    /// batch.
     #[doc(hidden)]
     pub fn holds_graph(&self) -> bool {
         matches!(self.origin, Origin::Whole(_))
@@ -182,15 +193,14 @@ impl Block {
         }
     }
 
-    /// A block of rows that were sampled elsewhere, of a graph that is partitioned over machines.
+    /// A block of a partitioned graph, assembled from edges that other ranks sampled.
     ///
-    /// Rows of a node type are those of the batch that `facts` describes: the sources of the block are its first
-    /// `num_src`, the destinations its first `num_dst`. `original_edges` has the original id of each edge, by edge of
-    /// the relation.
+    /// Per node type, the sources are the first `num_src` rows of the batch that `facts` describes, and the
+    /// destinations its first `num_dst` rows. `original_edges` holds the original id of each edge of each relation.
     ///
     /// # Errors
-    /// Lists that do not have one entry per type, relations whose endpoints are not the rows of their types or whose
-    /// edges do not stand in the order of destinations, more rows than `facts` knows.
+    /// Lists without exactly one entry per type; relations between other numbers of rows; edges that are not sorted by
+    /// destination; more rows than `facts` has.
     pub fn from_parts(
         facts: &Arc<BatchGraphInfo>,
         num_src: Vec<usize>,
@@ -208,26 +218,25 @@ impl Block {
         Ok(block)
     }
 
-    /// The key of the batch that a sampler made this block for: dropout of layers on the block is keyed by its seed and
-    /// step. None of a block that no sampler made, until it is [given one](Self::with_key).
+    /// The key of the batch that this block belongs to. Layers key their dropout by its seed and step. `None` for a
+    /// block that no sampler made, unless [`with_key`](Self::with_key) sets one.
     pub fn key(&self) -> Option<SampleKey> {
         self.key
     }
-    /// The block with another key.
+    /// Sets the key.
     #[must_use]
     pub fn with_key(self, key: impl Into<Option<SampleKey>>) -> Self {
         Self { key: key.into(), ..self }
     }
 
-    /// Node types and edge types, those of the graph.
+    /// Node types and edge types of the graph.
     pub fn schema(&self) -> &Arc<Schema> {
         match &self.origin {
             Origin::Whole(source) => source.graph.schema(),
             Origin::Remote(facts) => &facts.schema,
         }
     }
-    /// The graph that was sampled; of a block put together [from parts](Self::from_parts), the graph of its own nodes
-    /// and edges.
+    /// The sampled graph. For a block [from parts](Self::from_parts), the graph of the nodes and edges of the block.
     pub fn graph(&self) -> &Graph {
         match &self.origin {
             Origin::Whole(source) => &source.graph,
@@ -244,15 +253,15 @@ impl Block {
                 r.src().to_vec(),
                 r.dst().to_vec(),
             );
-            relation.unwrap_or_else(|_| unreachable!("rows were checked when the block was made"))
+            relation.unwrap_or_else(|_| unreachable!("`from_parts` has validated the rows"))
         };
         let relations = self.relations.iter().enumerate().map(whole).collect();
         Graph::assemble(facts.schema.clone(), self.num_src.to_vec(), relations)
     }
-    /// Nodes of a type in the whole graph.
+    /// Number of nodes of a type in the whole graph.
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     #[track_caller]
     pub fn total_nodes(&self, ntype: impl NodeKey) -> u64 {
         let ntype = self.ntype(ntype);
@@ -261,10 +270,10 @@ impl Block {
             Origin::Remote(facts) => facts.total_nodes[ntype],
         }
     }
-    /// Edges of a type in the whole graph.
+    /// Number of edges of a type in the whole graph.
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     #[track_caller]
     pub fn total_edges_of(&self, etype: impl EdgeKey) -> u64 {
         let etype = self.etype(etype);
@@ -273,23 +282,23 @@ impl Block {
             Origin::Remote(facts) => facts.total_edges[etype],
         }
     }
-    /// The edges of a type between rows of this block.
+    /// The sampled edges of a type, between rows of this block.
     ///
     /// # Errors
     /// Unknown or ambiguous type.
     pub fn relation(&self, etype: impl EdgeKey) -> Result<&Relation, GraphError> {
         Ok(&self.relations[self.schema().etype(etype)?])
     }
-    /// Every relation, in schema order.
+    /// All relations, in schema order.
     pub fn relations(&self) -> &[Relation] {
         &self.relations
     }
-    /// Edges of all types.
+    /// Number of sampled edges of all types.
     pub fn total_edges(&self) -> usize {
         self.relations.iter().map(Relation::num_edges).sum()
     }
-    /// Source nodes of a type, as ids of [`graph`](Self::graph); the first are the destinations. Types are given by
-    /// name, by number, or as `..` where there is one.
+    /// Source nodes of a type, as ids in [`graph`](Self::graph); destinations come first. A type is given by name, by
+    /// number, or as `..` if there is only one.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -301,29 +310,29 @@ impl Block {
     /// ```
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     #[track_caller]
     pub fn src_nodes(&self, ntype: impl NodeKey) -> &[u32] {
         let ntype = self.ntype(ntype);
         &of_ntype(&self.nodes, ntype)[..self.num_src[ntype]]
     }
-    /// Destination nodes of a type, as ids of [`graph`](Self::graph).
+    /// Destination nodes of a type, as ids in [`graph`](Self::graph).
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     #[track_caller]
     pub fn dst_nodes(&self, ntype: impl NodeKey) -> &[u32] {
         let ntype = self.ntype(ntype);
         &of_ntype(&self.nodes, ntype)[..self.num_dst[ntype]]
     }
-    /// Id in [`graph`](Self::graph) of each edge of a type: rows of its edge features.
+    /// Id in [`graph`](Self::graph) of each edge of a type: the rows of its edge features.
     ///
     /// # Panics
-    /// There is no such type; of a relation in a file, an id that `u32` does not hold, or a file that cannot be read.
+    /// Unknown type; for a relation in a file, an id that does not fit `u32`, or a file that cannot be read.
     ///
     /// # Cost
-    /// `O(edges)`. Of a relation in a file whose ids have gaps, the first call reads the ids of all of its edges
-    /// ([`Relation::original_edge_ids`]); [`original_edge_ids`](Self::original_edge_ids) reads those of the block.
+    /// `O(edges)`. If a relation in a file has ids with gaps, the first call reads the ids of all its edges
+    /// ([`Relation::original_edge_ids`]); [`original_edge_ids`](Self::original_edge_ids) reads only those of the block.
     #[track_caller]
     pub fn edge_ids(&self, etype: impl EdgeKey) -> &[u32] {
         let etype = self.etype(etype);
@@ -343,7 +352,7 @@ impl Block {
                 self.stored_ids(reader, etype).into_iter().map(narrow).collect()
             });
         }
-        // A relation that was not sampled is not asked for its CSC.
+        // CSC of a relation that was not sampled would be built for nothing.
         let of = if positions.is_empty() { None } else { relation.csc().edge_ids() };
         match of {
             None => positions,
@@ -363,10 +372,10 @@ impl Block {
         );
         ids.map_err(|e| format!("edge ids of a block: {e}")).or_panic()
     }
-    /// Original id of each source node: that in the graph before it was renumbered. Draws are keyed by it.
+    /// Original id of each source node: its id before the graph was renumbered. Random draws are keyed by it.
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     #[track_caller]
     pub fn original_ids(&self, ntype: impl NodeKey) -> &Arc<[u64]> {
         let ntype = self.ntype(ntype);
@@ -389,16 +398,16 @@ impl Block {
                 }
                 _ => originals(&source.edge_ids[etype], self.edge_ids(etype)),
             },
-            Origin::Remote(_) => unreachable!("given when the block was made"),
+            Origin::Remote(_) => unreachable!("`from_parts` has set them"),
         })
     }
     /// In-degree of each destination in the whole graph; see [Degrees](Self#degrees).
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     ///
     /// # Cost
-    /// `O(1)` per node; where seeds have times, `O(degree)`.
+    /// `O(1)` per node, or `O(degree)` if seeds have times.
     #[track_caller]
     pub fn in_degrees(&self, etype: impl EdgeKey) -> Vec<u32> {
         let etype = self.etype(etype);
@@ -408,12 +417,12 @@ impl Block {
             Origin::Remote(facts) => facts.in_degrees[etype][..self.num_dst[d]].to_vec(),
         }
     }
-    /// In-degree of each source in the whole graph, over an edge type on one node type; see [Degrees](Self#degrees).
-    /// `None` for other edge types, and of a block put together [from parts](Self::from_parts) of which those of
-    /// destinations alone are known.
+    /// In-degree of each source in the whole graph, for an edge type whose sources and destinations have the same node
+    /// type; see [Degrees](Self#degrees). `None` for other edge types, and for a block [from parts](Self::from_parts)
+    /// that has only the degrees of destinations.
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     ///
     /// # Cost
     /// As [`in_degrees`](Self::in_degrees).
@@ -432,21 +441,22 @@ impl Block {
         }
     }
     /// Out-degree of each source in the whole graph; see [Degrees](Self#degrees). The first call on a graph builds its
-    /// CSR.
+    /// CSR, and reads the edges of a relation in a file into memory.
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type; edges in a file cannot be read ([`Graph::read_stored`] returns the error).
     ///
     /// # Cost
-    /// `O(1)` per node; where seeds have times, `O(degree)`.
+    /// `O(1)` per node, or `O(degree)` if seeds have times.
     #[track_caller]
     pub fn out_degrees(&self, etype: impl EdgeKey) -> Vec<u32> {
         let etype = self.etype(etype);
         let (s, _) = self.schema().endpoints(etype);
         match &self.origin {
             Origin::Whole(source) => {
-                let whole = of_etype(source.whole().relations(), etype).csr();
-                self.degrees(source, whole, etype, s, self.num_src[s])
+                let whole = source.whole().in_memory(etype);
+                let whole = whole.map_err(|e| format!("out-degrees of a block: {e}")).or_panic();
+                self.degrees(source, whole.csr(), etype, s, self.num_src[s])
             }
             Origin::Remote(facts) => facts.out_degrees[etype][..self.num_src[s]].to_vec(),
         }
@@ -462,7 +472,7 @@ impl Block {
         reader.rows(&nodes, &mut found).map_err(|e| format!("degrees of a block: {e}")).or_panic();
         found.into_iter().map(|row| row.1).collect()
     }
-    /// Edges in `whole` of the first `rows` rows of a node type, as far as they see them.
+    /// Degrees in `whole` of the first `rows` rows of a node type, without edges later than the time of a row.
     fn degrees(
         &self,
         source: &Source,

@@ -1,4 +1,4 @@
-//! Defines mini-batches: the blocks of all layers and the rows of the seeds.
+//! Defines `MiniBatch`: the blocks of all layers and the rows of the seeds.
 
 use std::borrow::Cow;
 
@@ -9,24 +9,24 @@ use crate::batch::block::Block;
 use crate::batch::sampled_batch::SampledBatch;
 use crate::random::key::SampleKey;
 
-/// What a sampler makes of seeds: one block per layer.
+/// A sampled batch: one [`Block`] per layer, and the rows of the seeds.
 #[derive(Clone, Debug)]
 pub struct MiniBatch {
-    /// In the order of layers: the destinations of each are the sources of the next, those of the last are the seeds.
+    /// Blocks in the order of layers. The destinations of a block are the sources of the next one; the destinations of
+    /// the last block are the seeds.
     pub blocks: Vec<Block>,
-    /// Row of each seed among the destinations of the last block, in the order given, per node type. Seeds given twice
-    /// share a row; where all differ, these are `0, 1, 2, …`.
+    /// Row of each seed among the destinations of the last block, per node type, in the order in which the seeds were
+    /// given. Repeated seeds share a row; for distinct seeds the rows are `0, 1, 2, …`.
     pub seeds: Vec<Vec<u32>>,
-    /// Where trees are disjoint: for each input node the position of its seed in the concatenated list of seeds, per
-    /// node type.
+    /// For disjoint trees: the position of the seed of each input node in the concatenated list of seeds, per node type.
     pub roots: Option<Vec<Vec<u32>>>,
 }
 
 impl MiniBatch {
-    /// Nodes of a type whose features go into the first layer.
+    /// Nodes of a type whose features the first layer reads.
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     #[track_caller]
     pub fn input_nodes(&self, ntype: impl NodeKey) -> &[u32] {
         match self.blocks.first() {
@@ -34,10 +34,10 @@ impl MiniBatch {
             None => &[],
         }
     }
-    /// Nodes of a type that the last layer computes: the seeds, each once.
+    /// Nodes of a type that the last layer computes: the distinct seeds.
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     #[track_caller]
     pub fn output_nodes(&self, ntype: impl NodeKey) -> &[u32] {
         match self.blocks.last() {
@@ -45,11 +45,11 @@ impl MiniBatch {
             None => &[],
         }
     }
-    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order given: the
-    /// rows of the loss.
+    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order in which the seeds were
+    /// given: the rows of the loss.
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     #[track_caller]
     pub fn seed_rows(&self, ntype: impl NodeKey) -> &[u32] {
         match self.blocks.last() {
@@ -57,13 +57,14 @@ impl MiniBatch {
             None => &[],
         }
     }
-    /// The batch with another key for the dropout of layers; see [`Block::key`].
+    /// Sets the key of all blocks, by which layers key their dropout; see [`Block::key`].
     #[must_use]
     pub fn with_key(mut self, key: SampleKey) -> Self {
         self.blocks = self.blocks.into_iter().map(|block| block.with_key(key)).collect();
         self
     }
-    /// Edges of all blocks: the messages of the batch. An edge that several hops sampled counts once per block.
+    /// Number of edges of all blocks, which is the number of messages. An edge that several hops sampled counts once per
+    /// block.
     pub fn total_edges(&self) -> usize {
         self.blocks.iter().map(Block::total_edges).sum()
     }

@@ -1,4 +1,32 @@
-//! Selects candidate edges of a node by time, mask and exclusion, and chooses among them.
+//! Chooses `k` of the in-edges of a node, by any [`Strategy`].
+//!
+//! # Algorithm
+//! A row (the in-edges of one node, in ascending edge id) is reduced to its candidates: edges that the mask allows, that
+//! are not excluded, and that are earlier than the seed. A choice returns positions in ascending order.
+//!
+//! ```text
+//! candidates = [p for p in row if mask[p] and p not in excluded and time[p] < seed time]      # 1
+//! n = candidates.len()
+//! Uniform           Floyd's algorithm: k draws, every subset of size k equally likely         # 2
+//!   replacement     k draws of below(n), sorted
+//! Weighted          key[i] = Exp(1) / weight[i]; the k candidates of the smallest keys        # 3
+//!   replacement     k draws from the alias table of the row                                   # 4
+//! TopK, Latest      the k candidates of the largest weights or times
+//! Labor             key[i] = Exp(1) of the SOURCE / weight[i]; the k smallest keys            # 5
+//! ```
+//!
+//! 1. Without mask, exclusion and times the row itself is the list of candidates: nothing is copied, and a uniform
+//!    choice costs `O(k)` for a node of any degree.
+//! 2. Floyd's algorithm needs `k` draws for any `n`; a shuffle would need `O(n)` time or memory.
+//! 3. Dividing exponential variables by the weights gives sequential sampling without replacement exactly (Efraimidis
+//!    and Spirakis, IPL 2006). Keys are independent, so no prefix sum has to be updated after a draw.
+//! 4. An alias table costs `O(1)` per draw. It contains all edges of the row, so that it is used only if all of them are
+//!    candidates; otherwise a draw is a binary search in the prefix sums of the candidates' weights.
+//! 5. The number belongs to the source and not to the edge. All destinations therefore prefer the same sources, and a
+//!    batch has fewer distinct nodes (LABOR, Balın and Çatalyürek, NeurIPS 2023).
+//!
+//! Draws depend on the position of a candidate among the candidates, not among all edges. Edges that are no candidates
+//! therefore have no influence: a graph without them gives the same batch.
 
 use std::ops::Range;
 
@@ -9,24 +37,24 @@ use crate::random::generator::{Draws, exponential};
 use crate::random::subset::Chooser;
 use burn_gnn_graph::{OriginalIds, Stream};
 
-/// How the edges of one relation are chosen at one hop.
+/// Describes how the edges of one relation are chosen at one hop.
 pub(crate) struct Choice<'a> {
     pub(crate) rule: &'a EdgeAttributes,
     pub(crate) strategy: Strategy,
     pub(crate) replace: bool,
     pub(crate) fanout: u32,
-    /// Draws by destination.
+    /// Random stream keyed by destination.
     pub(crate) stream: Stream,
-    /// Draws by source, for LABOR.
+    /// Random stream keyed by source, for LABOR.
     pub(crate) by_source: Stream,
     pub(crate) source_ids: &'a OriginalIds,
-    /// `(destination, edge id)`, ascending: never drawn.
+    /// Excluded edges as `(destination, edge id)`, ascending.
     pub(crate) excluded: &'a [(u32, u32)],
     pub(crate) indices: &'a [u32],
     pub(crate) edge_ids: Option<&'a [u32]>,
 }
 
-/// Memory for one thread.
+/// Buffers of one thread.
 #[derive(Default)]
 pub(crate) struct RowMemory {
     chooser: Chooser,
@@ -35,8 +63,8 @@ pub(crate) struct RowMemory {
 }
 
 impl Choice<'_> {
-    /// Writes the positions taken out of `row`, the edges of node `v`, to `found`, ascending. `id` keys the draws;
-    /// where edges have times, only those before `time` are candidates, and the others have no influence on the draws.
+    /// Appends the chosen positions of `row`, the in-edges of node `v`, to `found` in ascending order. `id` keys the
+    /// draws. If edges have times, only those before `time` are candidates.
     #[inline]
     pub(crate) fn row(
         &self,
@@ -70,7 +98,8 @@ impl Choice<'_> {
                 .map(|p| p as u32)
                 .filter(|&p| self.is_candidate(p as usize, before, excluded)),
         );
-        // An alias table holds later edges too: that a row has none of them must not change how it is drawn from.
+        // Alias tables contain later edges. Timed rows never use them, not even rows without later edges: otherwise a
+        // later edge would change the draws.
         let whole = before.is_none() && candidates.len() == row.len();
         self.choose(
             id,
@@ -97,8 +126,9 @@ impl Choice<'_> {
             && excluded.binary_search_by_key(&edge, |e| e.1).is_err()
     }
 
-    /// Out of `n` candidates at positions `at(0..n)`; `whole` says that they are the row from `start` on.
-    #[allow(clippy::too_many_arguments)] // One row is described by all of them, in the innermost loop.
+    /// Chooses among `n` candidates at positions `at(0..n)`. `whole`: the candidates are all edges of the row, which
+    /// begins at `start`.
+    #[allow(clippy::too_many_arguments)] // In the innermost loop, where a struct would be built per row.
     fn choose(
         &self,
         id: u64,
@@ -116,7 +146,7 @@ impl Choice<'_> {
         let weights = self.rule.weights.as_deref().filter(|_| weighs);
         let take = |i| found.push(at(i));
         let weight = |i: u32| weights.map_or(1.0, |w| f64::from(w[at(i) as usize]));
-        // Keys are not negative, so their bits have their order.
+        // Non-negative floats have the order of their bits.
         let key = |draw: f64, w: f64| (w > 0.0).then(|| (draw / w).to_bits());
         match self.strategy {
             _ if k == ALL => {
@@ -131,7 +161,7 @@ impl Choice<'_> {
             Strategy::Weighted | Strategy::InDegree if self.replace => match &self.rule.alias {
                 Some(alias) if whole => {
                     let row = start as usize..(start + n) as usize;
-                    // A row draws always or never: the first draw tells.
+                    // A row of zero weights has no draw at all, so that the first draw decides.
                     if alias.draw(row.clone(), &mut Draws::new(&self.stream, id)).is_some() {
                         chooser.repeated(
                             k,
@@ -148,7 +178,7 @@ impl Choice<'_> {
                         sum
                     }));
                     if sum > 0.0 {
-                        // The last candidate with a weight stands for a draw that rounding put at the end.
+                        // Rounding may place a draw at `sum`: it goes to the last candidate with a weight.
                         let last = sums.partition_point(|&s| s < sum) as u32;
                         let draw = || {
                             let x = draws.unit() * sum;
@@ -159,7 +189,7 @@ impl Choice<'_> {
                 }
             },
             Strategy::Weighted | Strategy::InDegree => {
-                // By place among the candidates: what is none has no influence.
+                // Keyed by position among the candidates, so that other edges have no influence.
                 chooser.smallest(
                     n,
                     k,
@@ -172,7 +202,8 @@ impl Choice<'_> {
             }
             Strategy::Latest => {
                 let times = self.rule.times.as_ref().map_or(&[][..], |of| &of.by_position);
-                // Order of signed times, reversed; candidates from the last to the first.
+                // Maps signed times to unsigned keys in reverse order. Iterating from the last candidate makes equal
+                // times prefer the last edge.
                 chooser.smallest_of(
                     (0..n).rev(),
                     k,

@@ -1,16 +1,16 @@
-//! Stores weights, masks and times of the edges of a relation.
+//! Stores weights, mask and times of the edges of one relation.
 
 use std::sync::Arc;
 
 use crate::random::alias::AliasTables;
 
-/// What is known about the edges of one relation, by position in CSC.
+/// Weights, mask and times of the edges of one relation, by position in CSC.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EdgeAttributes {
     pub(crate) weights: Option<Vec<f32>>,
-    /// Whether weights are in the file of the relation.
+    /// Whether weights are read from the file of the relation.
     pub(crate) stored_weights: bool,
-    /// Where draws go with replacement.
+    /// Alias tables of `weights`, for draws with replacement.
     pub(crate) alias: Option<AliasTables>,
     pub(crate) mask: Option<Vec<bool>>,
     pub(crate) times: Option<EdgeTimes>,
@@ -20,6 +20,6 @@ pub(crate) struct EdgeAttributes {
 #[derive(Clone, Debug)]
 pub(crate) struct EdgeTimes {
     pub(crate) by_edge: Arc<[i64]>,
-    /// By position in CSC; the same list where positions are edge ids.
+    /// By position in CSC; the same list if positions equal edge ids.
     pub(crate) by_position: Arc<[i64]>,
 }

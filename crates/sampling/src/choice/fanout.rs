@@ -1,12 +1,12 @@
-//! Defines fan-outs: how many edges are sampled per node and hop.
+//! Defines `Fanouts`: how many edges are sampled per node, relation and hop.
 
 use burn_gnn_graph::internal::check_len;
 use burn_gnn_graph::{EdgeName, Graph, GraphError};
 
-/// Edges per node, hop and relation.
+/// Number of edges to sample per node, for each hop and relation.
 ///
-/// Numbers are written from the seeds outward: `[15, 10]` is 15 for the seeds and 10 for what was found. -1 stands for
-/// all edges, 0 for none. (DGL writes them from the input layer to the seeds.)
+/// Numbers are listed from the seeds outward: `[15, 10]` samples 15 edges per seed and 10 per node found. -1 means all
+/// edges, 0 none. (DGL lists them from the input layer to the seeds.)
 ///
 /// ```
 /// use burn_gnn_sampling::Fanouts;
@@ -22,7 +22,7 @@ enum Kind {
     PerRelation(Vec<(EdgeName, Vec<i64>)>),
 }
 
-/// Stands for all edges.
+/// Fan-out of all edges.
 pub(crate) const ALL: u32 = u32::MAX;
 const LIMIT: i64 = u32::MAX as i64 - 1;
 
@@ -31,8 +31,8 @@ impl Fanouts {
     pub fn all(hops: usize) -> Self {
         Self(Kind::Every(vec![-1; hops]))
     }
-    /// One list per relation, all of one length; every relation of the graph must be named, by its triple or, where that is
-    /// unique, by the relation alone.
+    /// One list per relation, all of the same length. Every relation of the graph must have a list. A relation is given by
+    /// its triple, or by its name alone if that is unique.
     pub fn per_relation<E: Into<EdgeName>, L: AsRef<[i64]>>(
         lists: impl IntoIterator<Item = (E, L)>,
     ) -> Self {
@@ -41,7 +41,7 @@ impl Fanouts {
         ))
     }
 
-    /// `[hop][relation]`, checked.
+    /// Validates the fan-outs for a graph, as `[hop][relation]`.
     pub(crate) fn resolve(&self, g: &Graph) -> Result<Vec<Vec<u32>>, GraphError> {
         let etypes = g.schema().etypes();
         match &self.0 {
@@ -64,7 +64,7 @@ impl Fanouts {
                 let hops = lists.first().map_or(0, |(_, list)| list.len());
                 let mut out = vec![vec![0; etypes.len()]; hops];
                 for (t, (name, list)) in etypes.iter().zip(of).enumerate() {
-                    let remedy = "give a fan-out for every hop, 0 for none and -1 for all edges";
+                    let remedy = "add one number per hop: 0 for no edges, -1 for all";
                     let missing = || GraphError::MissingRelation {
                         arg: "fanouts",
                         relation: name.to_string(),
@@ -128,7 +128,7 @@ mod tests {
         let text = |f: Fanouts| f.resolve(&g).unwrap_err().to_string();
         let refused = "fan-out of relation `(every)`, hop 1: must be -1 (all), 0 (none) or a number of edges up to 4294967294, got -2";
         assert_eq!(text([3, -2].into()), refused);
-        let missing = "`fanouts` has no entry for relation `a:s:a`; give a fan-out for every hop, 0 for none and -1 for all edges";
+        let missing = "`fanouts` has no entry for relation `a:s:a`; add one number per hop: 0 for no edges, -1 for all";
         assert_eq!(text(Fanouts::per_relation([(r, [1])])), missing);
         let unequal = Fanouts::per_relation([(r, vec![1, 2]), (s, vec![1])]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Chooses edges of a node.
+//! Chooses some of the in-edges of a node: fan-outs, strategies, and the choice itself.
 
 pub(crate) mod choose;
 pub(crate) mod edge_attributes;

@@ -1,30 +1,30 @@
-//! Defines the strategies by which edges are chosen.
+//! Defines `Strategy`: how edges are chosen.
 
-/// How edges are chosen where a node has more than its fan-out.
+/// How edges are chosen if a node has more candidates than its fan-out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Every candidate is equally likely.
+    /// All candidates are equally likely.
     #[default]
     Uniform,
-    /// In proportion to weights. Without replacement: one draw after the other from what is left (exactly, by
-    /// exponential keys: Efraimidis and Spirakis, IPL 2006), `O(degree)` per node. With replacement: by alias tables,
-    /// `O(fan-out)`.
+    /// Probabilities are proportional to weights. Without replacement, edges are drawn sequentially from the remaining
+    /// ones (exactly, by exponential keys: Efraimidis and Spirakis, IPL 2006), `O(degree)` per node. With replacement,
+    /// edges are drawn from alias tables, `O(fan-out)` per node.
     Weighted,
-    /// In proportion to how many edges of the relation lead to the neighbour from this side: its degree there. These
-    /// degrees count all edges, later ones too, so edges with times cannot be drawn this way.
+    /// Probabilities are proportional to the out-degree of the neighbour in the relation. Degrees count all edges, so
+    /// that this strategy is not available for edges with times.
     InDegree,
-    /// The candidates of the largest weights, of equal ones the first in edge-id order.
+    /// The candidates of the largest weights. Among equal weights the smaller edge id wins.
     TopK,
-    /// The candidates of the latest times, of equal ones the last in edge-id order, as if edges had been added in the
+    /// The candidates of the latest times. Among equal times the larger edge id wins, as if edges had been added in the
     /// order of their ids (PyG: `temporal_strategy="last"`).
     Latest,
-    /// LABOR (Balın and Çatalyürek, NeurIPS 2023): a node draws one number for all who may choose it, so destinations
-    /// agree on their neighbours and a batch has fewer nodes. Each destination takes the candidates of the smallest
-    /// numbers (sequential Poisson sampling), so its neighbours are distributed as under `Uniform`, or under `Weighted`
-    /// where there are weights. `O(degree)` per node.
+    /// LABOR (Balın and Çatalyürek, NeurIPS 2023): every source draws one random number, and each destination takes the
+    /// candidates of the smallest numbers (sequential Poisson sampling). The neighbours of one destination are
+    /// distributed as under `Uniform`, or `Weighted` if there are weights. But destinations share neighbours, so that a
+    /// batch has fewer nodes. `O(degree)` per node.
     Labor {
-        /// Whether all layers share the numbers, which makes batches smaller still.
+        /// Whether all layers use the same random numbers, which reduces the number of nodes further.
         layer_dependent: bool,
     },
 }

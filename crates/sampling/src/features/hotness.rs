@@ -27,11 +27,11 @@ pub fn hot_order(hotness: &[f64]) -> Vec<u32> {
 /// ```
 ///
 /// # Errors
-/// Unknown type.
+/// Unknown type; edges in a file that cannot be read.
 pub fn out_degree_hotness(graph: &Graph, ntype: impl NodeKey) -> Result<Vec<f64>, GraphError> {
     let t = graph.schema().ntype(ntype)?;
-    let endpoints = graph.schema().etypes_from(t).map(|e| graph.relations()[e].src());
-    Ok(counts(graph.node_counts()[t], endpoints))
+    let endpoints = graph.schema().etypes_from(t).map(|e| Ok(graph.in_memory(e)?.src()));
+    counts(graph.node_counts()[t], endpoints)
 }
 
 /// In-degree of each node of a type, over all relations: the order for samplers that follow out-edges, which are those
@@ -39,18 +39,24 @@ pub fn out_degree_hotness(graph: &Graph, ntype: impl NodeKey) -> Result<Vec<f64>
 /// [`out_degree_hotness`].
 ///
 /// # Errors
-/// Unknown type.
+/// Unknown type; edges in a file that cannot be read.
 pub fn in_degree_hotness(graph: &Graph, ntype: impl NodeKey) -> Result<Vec<f64>, GraphError> {
     let t = graph.schema().ntype(ntype)?;
-    let endpoints = graph.schema().etypes_into(t).map(|e| graph.relations()[e].dst());
-    Ok(counts(graph.node_counts()[t], endpoints))
+    let endpoints = graph.schema().etypes_into(t).map(|e| Ok(graph.in_memory(e)?.dst()));
+    counts(graph.node_counts()[t], endpoints)
 }
 
 /// How often each of `n` nodes is in the lists.
-fn counts<'a>(n: usize, lists: impl Iterator<Item = &'a [u32]>) -> Vec<f64> {
+fn counts<'a>(
+    n: usize,
+    mut lists: impl Iterator<Item = Result<&'a [u32], GraphError>>,
+) -> Result<Vec<f64>, GraphError> {
     let mut counts = vec![0.0; n];
-    lists.flatten().for_each(|&v| counts[v as usize] += 1.0);
-    counts
+    lists.try_for_each(|list| {
+        list?.iter().for_each(|&v| counts[v as usize] += 1.0);
+        Ok(())
+    })?;
+    Ok(counts)
 }
 
 /// Probability that each node is in a batch around `seeds`, without sampling any, per node type
@@ -63,7 +69,8 @@ fn counts<'a>(n: usize, lists: impl Iterator<Item = &'a [u32]>) -> Vec<f64> {
 /// `p'(v) = 1 - Π_i (1.002 - p'_i(v))^(1/n)`, kept in `0..=1`.
 ///
 /// # Errors
-/// As [`NeighborSampler::new`](crate::NeighborSampler::new) and [`sample`](crate::NeighborSampler::sample).
+/// As [`NeighborSampler::new`](crate::NeighborSampler::new) and [`sample`](crate::NeighborSampler::sample);
+/// edges in a file that cannot be read.
 ///
 /// # Cost
 /// `O(hops · (V + E))`, whatever the number of seeds.
@@ -74,6 +81,7 @@ pub fn presampled_hotness<N: NodeKey, I: AsRef<[u32]>>(
 ) -> Result<Vec<Vec<f64>>, GraphError> {
     let fanouts = fanouts.into().resolve(graph)?;
     let seeds = graph.node_selection("seeds", seeds)?;
+    graph.read_stored()?;
     let start = if graph.relations().len() > 1 { 0.005 } else { 0.01 };
     let mut p: Vec<Vec<f64>> = graph.node_counts().iter().map(|&n| vec![start; n]).collect();
     for (p, seeds) in p.iter_mut().zip(&seeds) {

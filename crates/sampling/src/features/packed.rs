@@ -53,6 +53,7 @@ impl<B: AsRef<[u8]> + Send + Sync> FeatureSource for Packed<B> {
     }
     fn gather_mean(&self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
         check_sources(relation, ids, self.rows)?;
+        relation.read_stored()?;
         let (by_dst, bytes) = (relation.csc(), self.bytes.as_ref());
         let (width, kept, size) = (self.width, self.kept, self.width * self.kept.bytes());
         let mut out = vec![0.0; by_dst.num_rows() * width];

@@ -59,6 +59,7 @@ pub trait FeatureSource: Send + Sync {
     /// memory is read once and the result written. Others gather some thousand rows at a time.
     fn gather_mean(&self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
         check_sources(relation, ids, self.num_rows())?;
+        relation.read_stored()?;
         let (by_dst, width) = (relation.csc(), self.width());
         let mut out = vec![0.0; by_dst.num_rows() * width];
         let (mut first, mut rows) = (0, vec![]);

@@ -84,24 +84,25 @@ impl LinkExclusion {
 
 /// Whether several edges of a relation join the same source to the same destination.
 #[doc(hidden)]
-pub fn has_parallel_edges(relation: &Relation) -> bool {
+pub fn has_parallel_edges(relation: &Relation) -> Result<bool, GraphError> {
+    relation.read_stored()?;
     let (csc, mut row) = (relation.csc(), vec![]);
-    (0..relation.num_dst()).any(|v| {
+    Ok((0..relation.num_dst()).any(|v| {
         row.clear();
         row.extend_from_slice(&csc.indices()[csc.row(v)]);
         row.sort_unstable();
         row.windows(2).any(|pair| pair[0] == pair[1])
-    })
+    }))
 }
 
 /// Adds to some edges of a relation, by id, all edges from the same source to the same destination, in
 /// `O(in-degree · log edges)` per destination.
 #[doc(hidden)]
-pub fn add_parallel_edges(relation: &Relation, edges: &mut Vec<u32>) {
-    // A relation in a file has no lists of endpoints.
+pub fn add_parallel_edges(relation: &Relation, edges: &mut Vec<u32>) -> Result<(), GraphError> {
     if edges.is_empty() {
-        return;
+        return Ok(());
     }
+    relation.read_stored()?;
     let (src, dst) = (relation.src(), relation.dst());
     let mut pairs: Vec<(u32, u32)> =
         edges.iter().map(|&e| (dst[e as usize], src[e as usize])).collect();
@@ -114,6 +115,7 @@ pub fn add_parallel_edges(relation: &Relation, edges: &mut Vec<u32>) {
         let is_one = |&p: &usize| of_dst.binary_search_by_key(&csc.indices()[p], |e| e.1).is_ok();
         edges.extend(row.filter(is_one).map(|p| csc.edge_id(p)));
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -126,7 +128,7 @@ mod tests {
         let r = Relation::from_coo(3, 3, vec![0, 1, 0, 0, 2, 0], vec![1, 0, 2, 1, 1, 1]).unwrap();
         let with = |edges: &[u32]| {
             let mut edges = edges.to_vec();
-            add_parallel_edges(&r, &mut edges);
+            add_parallel_edges(&r, &mut edges).unwrap();
             edges.sort_unstable();
             edges
         };
@@ -134,9 +136,8 @@ mod tests {
         assert_eq!(with(&[5, 1, 0, 1]), [0, 1, 3, 5]);
         assert_eq!(with(&[4, 2]), [2, 4]);
         assert_eq!(with(&[]), [0; 0]);
-        assert!(has_parallel_edges(&r));
-        assert!(!has_parallel_edges(
-            &Relation::from_coo(2, 2, vec![0, 1, 1], vec![1, 0, 1]).unwrap()
-        ));
+        assert!(has_parallel_edges(&r).unwrap());
+        let simple = Relation::from_coo(2, 2, vec![0, 1, 1], vec![1, 0, 1]).unwrap();
+        assert!(!has_parallel_edges(&simple).unwrap());
     }
 }

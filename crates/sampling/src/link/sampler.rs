@@ -160,7 +160,7 @@ impl LinkSampler {
     ) -> Result<Self, GraphError> {
         let sampler = blocks.on_host();
         let etype = sampler.graph().schema().etype(etype)?;
-        let tails = NegativeSampler::on(sampler.graph(), etype, false, sampler.edge_times(etype));
+        let tails = NegativeSampler::on(sampler.graph(), etype, false, sampler.edge_times(etype))?;
         let blocks = Box::new(blocks);
         Ok(Self {
             tails,
@@ -180,7 +180,8 @@ impl LinkSampler {
         if pairs.kept()[1] > 0 && self.heads.is_none() {
             let (sampler, etype) = (self.blocks.on_host(), self.etype);
             let times = sampler.edge_times(etype);
-            self.heads = Some(NegativeSampler::on(sampler.graph(), etype, true, times));
+            // `new` has read the edges.
+            self.heads = Some(NegativeSampler::on_read(sampler.graph(), etype, true, times));
         }
         self
     }
@@ -408,7 +409,7 @@ pub(super) fn sample_links(
     }
     for (t, (relation, edges)) in g.relations().iter().zip(&mut excluded).enumerate() {
         if sampler.times_of(t).is_none() {
-            add_parallel_edges(relation, edges);
+            add_parallel_edges(relation, edges).map_err(|e| g.in_etype(t, e))?;
         }
     }
     let batch = blocks.blocks_excluding(&seeds, times.as_deref(), &excluded, key)?;

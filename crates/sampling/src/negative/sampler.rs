@@ -124,7 +124,7 @@ impl NegativeSampler {
     /// # Errors
     /// Unknown or ambiguous type.
     pub fn new(graph: &Graph, etype: impl EdgeKey) -> Result<Self, GraphError> {
-        Ok(Self::on(graph, graph.schema().etype(etype)?, false, None))
+        Self::on(graph, graph.schema().etype(etype)?, false, None)
     }
 
     /// Strict and uniform, of sources: what holds for destinations holds for sources. Pairs are drawn by
@@ -143,11 +143,22 @@ impl NegativeSampler {
     /// # Errors
     /// Unknown or ambiguous type.
     pub fn of_sources(graph: &Graph, etype: impl EdgeKey) -> Result<Self, GraphError> {
-        Ok(Self::on(graph, graph.schema().etype(etype)?, true, None))
+        Self::on(graph, graph.schema().etype(etype)?, true, None)
     }
 
     /// On edges of type `t`, which have these times, by id.
     pub(crate) fn on(
+        graph: &Graph,
+        t: usize,
+        of_sources: bool,
+        times: Option<&Arc<[i64]>>,
+    ) -> Result<Self, GraphError> {
+        graph.in_memory(t)?;
+        Ok(Self::on_read(graph, t, of_sources, times))
+    }
+
+    /// [`on`](Self::on) for a relation whose edges are in memory.
+    pub(crate) fn on_read(
         graph: &Graph,
         t: usize,
         of_sources: bool,

@@ -155,7 +155,8 @@ fn check_whole(part: &Subgraph, whole: &Graph) -> Result<(), GraphError> {
             return refuse(&format!("one of {count} nodes `{name}`, without node {id}"));
         }
     }
-    for (t, (own, all)) in g.relations().iter().zip(whole.relations()).enumerate() {
+    for t in 0..g.relations().len() {
+        let (own, all) = (g.in_memory(t)?, whole.in_memory(t)?);
         let (s, d) = g.schema().endpoints(t);
         let endpoints =
             own.src().iter().zip(own.dst()).map(|(&u, &v)| {

@@ -1,8 +1,34 @@
-//! Samples one hop, and renumbers its nodes in the same pass.
+//! Samples one hop of a batch, and assigns rows to the nodes that it finds.
 //!
-//! The destinations of a hop are cut into pieces. For each piece one thread draws positions, then reads what stands
-//! there: the reads of a loop that does nothing else overlap in the processor. Then each source type numbers its new
-//! nodes in the order of relations, destinations and edges, so that nothing depends on threads.
+//! # Algorithm
+//! The destinations of a hop are all nodes found so far. The hop draws some in-edges of each, reads their sources, and
+//! gives each new source the next row of its node type.
+//!
+//! ```text
+//! nodes[type] = distinct seeds
+//! for hop in hops:
+//!     pieces = split the destinations of every relation into pieces of about equal work
+//!     for piece in pieces, in parallel:
+//!         for v in piece.destinations:                      # 1
+//!             piece.positions += choose(row of v in CSC)    # draws keyed by hop, relation and original id of v
+//!         piece.sources = indices[piece.positions]          # 2
+//!     for each source type, in parallel:                    # 3
+//!         for piece in its pieces, in order:
+//!             for u in piece.sources:
+//!                 if row[u] is unset: row[u] = nodes[type].len(); nodes[type].push(u)
+//!                 edge.src = row[u]
+//!     block = one relation per edge type, between rows
+//! ```
+//!
+//! 1. Positions are drawn first and sources are read afterwards, in a loop of their own: the cache misses of a loop that
+//!    only reads overlap, while a draw between two reads would wait for each.
+//! 2. Pieces have at most 256 destinations if each draws few edges, and about 4096 edges if a choice must look at the
+//!    whole row. So a node of high degree does not leave the other threads idle.
+//! 3. Rows are assigned sequentially per node type, in the order of relations, destinations and edges. The numbering
+//!    therefore does not depend on threads, and node types are numbered in parallel.
+//! 4. `row[u]` is one array of 4 bytes per node that is kept from batch to batch. Entries of an older batch are below
+//!    its first row number, so that it is never cleared (see `relabel`).
+//! 5. All buffers are in `Memory`, and are reused by the next batch.
 
 use std::sync::Arc;
 
@@ -22,19 +48,19 @@ use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::{OrPanic, check_limit, room};
 use burn_gnn_graph::{GraphError, Relation, Stream};
 
-/// Writes the numbers of a piece's nodes, new ones among the nodes of their type.
+/// Writes the row of each source of a piece; appends new sources to the nodes of their type.
 type Number<'a> = Box<dyn FnMut(&Piece, &mut Vec<u32>, &mut [u32]) + Send + 'a>;
-/// Rows of a type under the roots of their trees, and those roots.
+/// Rows of a node type by tree and id, and the tree of each row.
 type Rooted<'a> = (&'a mut RootedRows, &'a mut Vec<u32>);
 
-/// Destinations of a piece where all draws are short.
+/// Destinations per piece if a choice costs `O(fan-out)`.
 const PIECE: usize = 256;
-/// Edges of a hop for which no one asks whether there is room.
+/// Up to this number of edges a hop does not check for free memory.
 const FEW_EDGES: u64 = 1 << 24;
-/// Edges of a piece where a node may have to look at all of its edges.
+/// Edges per piece if a choice looks at the whole row.
 const PIECE_EDGES: usize = 4096;
 
-/// Runs `f` on every item, on all threads or on this one.
+/// Runs `f` on every item, on all threads or on the calling one.
 fn each<T: Send>(parallel: bool, items: &mut [T], f: impl Fn(&mut T) + Send + Sync) {
     if parallel {
         items.par_iter_mut().with_max_len(1).for_each(f);
@@ -44,7 +70,7 @@ fn each<T: Send>(parallel: bool, items: &mut [T], f: impl Fn(&mut T) + Send + Sy
 }
 
 impl NeighborSampler {
-    /// The batch around `seeds`, which are in range.
+    /// Samples the batch around `seeds`, which are validated.
     pub(crate) fn grow(
         &self,
         seeds: &[Vec<u32>],
@@ -59,7 +85,7 @@ impl NeighborSampler {
             let mut of = vec![0; ids.len()];
             match &mut trees {
                 None => memory.rows[t].relabel(ids, &mut nodes[t], &mut of),
-                // A tree begins with its seed.
+                // The first row of a tree is its seed.
                 Some(Trees { known, roots }) => {
                     for ((&v, row), &root) in ids.iter().zip(&mut of).zip(&known.of_seeds[t]) {
                         *row = memory.rooted[t].relabel(root, v, &mut nodes[t], &mut roots[t]);
@@ -79,7 +105,7 @@ impl NeighborSampler {
             .filter(|_| trees.is_none())
             .for_each(|(rows, nodes)| rows.next_batch(nodes.len()));
         memory.rooted.iter_mut().for_each(RootedRows::clear);
-        // After an error too nothing of the batch is left in memory.
+        // The error is returned only now, so that the buffers are clean for the next batch.
         let mut parts = parts?;
         parts.reverse();
         let nodes: Arc<[Vec<u32>]> = nodes.into();
@@ -115,7 +141,7 @@ impl NeighborSampler {
         if let Some(e) = pieces.iter_mut().find_map(|piece| piece.failed.take()) {
             return Err(e);
         }
-        // Numbers of new nodes, and the relations, by source type.
+        // Assigns rows to new nodes and builds the relations, per source type.
         let pieces = &*pieces;
         let of_type = |t: usize, nodes: &mut Vec<u32>, mut number: Number<'_>| {
             let lists = g.schema().etypes_from(t).map(|e| {
@@ -195,7 +221,7 @@ impl NeighborSampler {
                 types.map(one).collect()
             }
         };
-        // Each edge type has one source type.
+        // Back into schema order: the lists are grouped by source type.
         let mut made: Vec<_> = lists.into_iter().flatten().collect();
         made.sort_unstable_by_key(|of_type| of_type.0);
         let (relations, positions) = made.into_iter().map(|(_, r, edges)| (r, edges)).unzip();
@@ -207,12 +233,12 @@ impl NeighborSampler {
         })
     }
 
-    /// Draws by destination of one relation at one hop.
+    /// Random stream of one relation at one hop, keyed by destination.
     pub(crate) fn draw_stream(&self, hop: usize, t: usize, key: SampleKey) -> Stream {
         key.stream(&format!("neighbors/{}/{hop}", self.source.graph.schema().etypes()[t]))
     }
 
-    /// How one relation is sampled at one hop.
+    /// Describes how one relation is sampled at one hop.
     fn choice<'a>(
         &'a self,
         hop: usize,
@@ -223,7 +249,7 @@ impl NeighborSampler {
         let (schema, relation) = (self.source.graph.schema(), &self.source.graph.relations()[t]);
         let (s, _) = schema.endpoints(t);
         let fanout = self.fanouts[hop][t];
-        // CSC is built by the first one who asks: not for a relation that is never sampled.
+        // CSC is built on first use: a relation that is never sampled does not need it.
         let csc = (fanout > 0 && relation.stored().is_none()).then(|| relation.csc());
         let shared = matches!(self.strategy, Strategy::Labor { layer_dependent: true });
         Choice {
@@ -232,7 +258,7 @@ impl NeighborSampler {
             replace: self.replace,
             fanout,
             stream: self.draw_stream(hop, t, key),
-            // By the source's type alone, so that relations agree as well.
+            // Keyed by node type and not by relation, so that all relations draw the same number for a source.
             by_source: key.stream(&format!(
                 "labor/{}/{}",
                 schema.ntypes()[s],
@@ -245,7 +271,8 @@ impl NeighborSampler {
         }
     }
 
-    /// Pieces of about equal work, in the order of relations and destinations; their number.
+    /// Splits the destinations into pieces of about equal work, in the order of relations and destinations. Returns the
+    /// number of pieces.
     fn cut(
         &self,
         choices: &[Choice<'_>],
@@ -294,7 +321,7 @@ impl NeighborSampler {
         Ok(used)
     }
 
-    /// Refuses more edges than memory holds, where every node with candidates gets as many as its fan-out.
+    /// Checks that the edges of a hop fit into memory, when every node gets exactly `fanout` edges.
     fn check_room(&self, t: usize, dst: &[u32], fanout: u32) -> Result<(), GraphError> {
         let name = || self.source.graph.schema().etypes()[t].to_string();
         let edges = dst.len() as u64 * u64::from(fanout);
@@ -304,7 +331,7 @@ impl NeighborSampler {
         check_limit("edges of a hop", edges).map_err(|e| e.in_relation(&name()))?;
         // Position and neighbour of each edge, here and in its block.
         let what = || format!("{edges} sampled edges of `{}`", name());
-        let remedy = "choose a smaller fan-out, fewer seeds or draws without replacement";
+        let remedy = "use a smaller fan-out, fewer seeds, or sampling without replacement";
         room::<[u32; 4]>(edges.into(), what, remedy).map(drop)
     }
 
@@ -315,7 +342,7 @@ impl NeighborSampler {
         nodes: &[Vec<u32>],
         trees: Option<&Trees>,
     ) {
-        // Several pieces of a batch may have failed, of which one was reported.
+        // A previous batch may have left an error: it reported only the first of its failed pieces.
         piece.failed = None;
         if let Some(reader) = self.source.graph.relations()[piece.etype].stored() {
             piece.failed = self.fill_stored(piece, choice, &**reader, nodes, trees).err();
@@ -346,7 +373,7 @@ impl NeighborSampler {
     }
 }
 
-/// Offsets of all destinations and positions of all edges of one relation.
+/// Concatenates the offsets and edge positions of the pieces of one relation.
 fn rows_of(pieces: &[Piece], num_dst: usize, total: usize) -> (Vec<u32>, Vec<u32>) {
     let (mut indptr, mut positions, mut sum) =
         (Vec::with_capacity(num_dst + 1), Vec::with_capacity(total), 0);
@@ -358,7 +385,7 @@ fn rows_of(pieces: &[Piece], num_dst: usize, total: usize) -> (Vec<u32>, Vec<u32
         }));
         positions.extend_from_slice(&piece.positions);
     }
-    // A relation that is not sampled has no piece.
+    // A relation with fan-out 0 has no pieces.
     indptr.resize(num_dst + 1, sum);
     (indptr, positions)
 }

@@ -1,4 +1,4 @@
-//! Keeps the buffers of a sampler from batch to batch.
+//! Buffers of a sampler, reused from batch to batch.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::choice::edge_attributes::EdgeAttributes;
 use crate::neighbor::relabel::{RootedRows, Rows};
 use burn_gnn_graph::{Graph, GraphError};
 
-/// Memory that is reused from batch to batch.
+/// Buffers of one batch in progress.
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(super) rows: Vec<Rows>,
@@ -29,32 +29,32 @@ impl Memory {
     }
 }
 
-/// What was found for some destinations of one relation.
+/// The sampled edges of some destinations of one relation.
 #[derive(Default)]
 pub(super) struct Piece {
     pub(super) etype: usize,
     pub(super) dst: Range<usize>,
     /// CSC rows of the destinations.
     pub(super) layout: Vec<(u32, u32)>,
-    /// Number of edges of each destination.
+    /// Number of sampled edges of each destination.
     pub(super) counts: Vec<u32>,
-    /// Positions in CSC, then neighbours.
+    /// Positions of the sampled edges in CSC, later replaced by their sources.
     pub(super) found: Vec<u32>,
     pub(super) positions: Vec<u32>,
     pub(super) memory: RowMemory,
-    /// Of a relation that is not in memory.
+    /// Buffers for a relation in a file.
     pub(super) stored: StoredRows,
-    /// What kept it from being filled.
+    /// Error of the file, if reading failed.
     pub(super) failed: Option<GraphError>,
 }
 
-/// Memory for the rows of a piece.
+/// Buffers for the rows of a relation in a file.
 #[derive(Default)]
 pub(crate) struct StoredRows {
     /// First position and number of edges of each row.
     pub(super) rows: Vec<(u64, u32)>,
     pub(super) positions: Vec<u64>,
-    /// Of one row, where a choice looks at all of its edges.
+    /// Sources of one row, for choices that look at the whole row.
     pub(super) sources: Vec<u32>,
     pub(super) ids: Vec<u64>,
     pub(super) edge_ids: Vec<u32>,

@@ -1,22 +1,22 @@
-//! Renumbers the nodes of a batch in order of first appearance.
+//! Assigns rows to the nodes of a batch, in order of first appearance.
 
 use std::collections::HashMap;
 
 use burn_gnn_graph::internal::{huge_room, prefetch};
 
-/// What no node of a batch has.
+/// Entry of a node that was never in a batch.
 const NONE: u32 = u32::MAX;
-/// Ids that are prefetched ahead.
+/// Prefetch distance in ids.
 const AHEAD: usize = 24;
 
-/// The row of each node of one type in the batch at hand: 4 bytes per node of the graph.
+/// Row of each node of one type in the current batch: 4 bytes per node of the graph.
 ///
-/// Entries count on from batch to batch: those of this one are `first..first + rows`, all others are of batches before
-/// it or [`NONE`]. So a batch costs nothing per node of the graph, and no second walk over its own nodes.
+/// Row numbers continue from batch to batch: the entries of the current batch are `first..first + rows`, all others are
+/// smaller (from earlier batches) or [`NONE`]. The array is therefore never cleared, and a batch costs `O(its nodes)`.
 #[derive(Debug)]
 pub(crate) struct Rows {
     entries: Vec<u32>,
-    /// The entry of row 0 of this batch; with one more per node of the graph it stays below [`NONE`].
+    /// Entry of row 0 of the current batch. `first` plus the number of nodes stays below [`NONE`].
     first: u32,
 }
 
@@ -27,18 +27,18 @@ impl Rows {
         Self { entries, first: 0 }
     }
 
-    /// Writes the row of each id to `out`; ids seen for the first time go to the end of `nodes`.
+    /// Writes the row of each id to `out`; appends new ids to `nodes`.
     pub(crate) fn relabel(&mut self, ids: &[u32], nodes: &mut Vec<u32>, out: &mut [u32]) {
         let first = self.first;
         let mut next = nodes.len();
-        // New and old nodes mix at random: a loop without branches, into memory for the case that all are new.
+        // Branch-free, as new and known nodes alternate at random; `nodes` has room for the case that all are new.
         nodes.resize(next + ids.len(), 0);
         for (i, (&v, out)) in ids.iter().zip(out).enumerate() {
             if let Some(&ahead) = ids.get(i + AHEAD) {
                 prefetch(&self.entries, ahead as usize, 1);
             }
             let entry = &mut self.entries[v as usize];
-            // Entries before `first` wrap around to numbers that no row has.
+            // Entries below `first` wrap around to numbers above all rows.
             let known = entry.wrapping_sub(first);
             let is_new = known as usize >= next;
             *out = if is_new { next as u32 } else { known };
@@ -49,7 +49,7 @@ impl Rows {
         nodes.truncate(next);
     }
 
-    /// Begins the next batch after one of `nodes` nodes.
+    /// Starts the next batch, after a batch of `nodes` nodes.
     pub(crate) fn next_batch(&mut self, nodes: usize) {
         let (first, most) = (u64::from(self.first) + nodes as u64, self.entries.len() as u64);
         if first + most < u64::from(NONE) {
@@ -61,14 +61,14 @@ impl Rows {
     }
 }
 
-/// As [`Rows`], where a node has one row for every root that it was reached from.
+/// As [`Rows`], for disjoint trees: a node has one row per tree that contains it.
 #[derive(Debug, Default)]
 pub(crate) struct RootedRows {
     row: HashMap<(u32, u32), u32>,
 }
 
 impl RootedRows {
-    /// The row of `node` below `root`; a new one goes to the end of `nodes` and `roots`.
+    /// Row of `node` in the tree `root`; a new node is appended to `nodes` and `roots`.
     pub(crate) fn relabel(
         &mut self,
         root: u32,

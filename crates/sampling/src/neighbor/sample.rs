@@ -16,11 +16,11 @@ use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
 pub(crate) type SeedsWithTimes = (Vec<Vec<u32>>, Vec<Vec<i64>>);
 
 impl NeighborSampler {
-    /// A batch around seeds, given per node type; seeds given twice share a row.
+    /// Samples a batch around seeds, which are given per node type. Repeated seeds share a row.
     ///
     /// # Errors
-    /// Unknown type or one named twice, a seed out of range; edges have times, so seeds need some
-    /// ([`sample_before`](Self::sample_before)).
+    /// An unknown or repeated type; a seed out of range; edges have times, so that seeds need times
+    /// ([`sample_before`](Self::sample_before)); edges in a file that cannot be read.
     pub fn sample<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -30,9 +30,8 @@ impl NeighborSampler {
         self.excluding(&seeds, None, vec![], key)
     }
 
-    /// As [`sample`](Self::sample), without ever drawing some edges, given by id per edge type: seed edges of link
-    /// prediction, for example, whose presence would give the answer away. Samples are as large as if the edges were
-    /// not there.
+    /// As [`sample`](Self::sample), but never draws the given edges (ids per edge type): for example the seed edges of
+    /// link prediction, which would leak the label. Samples have the size that they have on a graph without these edges.
     ///
     /// # Errors
     /// As [`sample`](Self::sample), and an edge id out of range.
@@ -47,8 +46,8 @@ impl NeighborSampler {
         self.excluding(&seeds, None, edges, key)
     }
 
-    /// [`sample_excluding`](Self::sample_excluding) of checked ids, in schema order; with times in disjoint trees
-    /// before them.
+    /// [`sample_excluding`](Self::sample_excluding) for validated ids in schema order. With times, each seed gets a
+    /// separate tree of the edges before its time.
     pub(crate) fn excluding(
         &self,
         seeds: &[Vec<u32>],
@@ -64,30 +63,31 @@ impl NeighborSampler {
         self.run(seeds, trees, &self.by_destination(edges)?, key)
     }
 
-    /// `(destination, edge id)` of edges, ascending, per edge type.
+    /// Sorts excluded edges as `(destination, edge id)`, per edge type, so that a row finds its own by binary search.
     pub(crate) fn by_destination(
         &self,
         edges: Vec<Vec<u32>>,
     ) -> Result<Vec<Vec<(u32, u32)>>, GraphError> {
-        let by_dst = |(ids, r): (Vec<u32>, &burn_gnn_graph::Relation)| {
-            if !ids.is_empty() {
-                r.read_stored()?;
+        let by_dst = |(t, ids): (usize, Vec<u32>)| {
+            if ids.is_empty() {
+                return Ok(vec![]);
             }
+            let dst = self.source.graph.in_memory(t)?.dst();
             let mut pairs: Vec<(u32, u32)> =
-                ids.into_iter().map(|e| (r.dst()[e as usize], e)).collect();
+                ids.into_iter().map(|e| (dst[e as usize], e)).collect();
             pairs.sort_unstable();
             Ok(pairs)
         };
-        edges.into_iter().zip(self.source.graph.relations()).map(by_dst).collect()
+        edges.into_iter().enumerate().map(by_dst).collect()
     }
 
-    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop (PyG takes edges up
-    /// to and at the time). Each seed has a separate tree (see [`with_disjoint`](Self::with_disjoint)), because trees
-    /// see different edges; so does a seed given twice. Later edges have no influence: the batch is the one of the
-    /// graph without them, and [degrees](crate::Block#degrees) do not count them either.
+    /// As [`sample`](Self::sample), but at every hop samples only edges strictly before the time of the seed (PyG
+    /// includes edges at that time). Each seed gets a separate tree (see [`with_disjoint`](Self::with_disjoint)), also
+    /// a repeated one, because each tree sees different edges. Later edges have no influence: the batch equals that of
+    /// the graph without them, and [degrees](crate::Block#degrees) do not count them.
     ///
     /// # Errors
-    /// As [`sample`](Self::sample); not one time per seed; no relation has times.
+    /// As [`sample`](Self::sample); a number of times other than that of seeds; no relation has times.
     pub fn sample_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
@@ -97,7 +97,7 @@ impl NeighborSampler {
         self.excluding(&seeds, Some(&times), vec![], key)
     }
 
-    /// Seeds and times in schema order, checked.
+    /// Validates seeds and their times, and brings them into schema order.
     #[doc(hidden)]
     pub fn seeds_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
@@ -109,10 +109,10 @@ impl NeighborSampler {
         Ok((seeds.into_ids(), times))
     }
 
-    /// Samples around nodes that are rows of trees begun elsewhere, on another machine.
+    /// Samples around nodes that belong to trees of other ranks.
     ///
     /// # Errors
-    /// As [`sample_excluding`](Self::sample_excluding); lists that do not fit one another.
+    /// As [`sample_excluding`](Self::sample_excluding); lists of different lengths.
     #[doc(hidden)]
     pub fn sample_in_trees(
         &self,
@@ -150,8 +150,8 @@ impl NeighborSampler {
         let pool = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pool().pop();
         let mut memory = known.unwrap_or_else(|| Memory::new(&self.source.graph));
-        // The layouts that hops ask for, before workers do: several batches that begin at the same time wait for one
-        // layout here, where workers would each make their own.
+        // Builds CSC before the workers start: concurrent first batches wait here for one build, instead of each
+        // worker thread building it.
         for (t, relation) in self.source.graph.relations().iter().enumerate() {
             if self.fanouts[self.first..].iter().any(|hop| hop[t] > 0)
                 && relation.stored().is_none()
@@ -159,7 +159,7 @@ impl NeighborSampler {
                 relation.csc();
             }
         }
-        // One entry into the thread pool for the whole batch.
+        // Enters the thread pool once per batch instead of once per parallel loop.
         let run = |memory: &mut Memory| self.grow(seeds, trees, excluded, key, memory);
         let batch =
             if self.is_parallel() { rayon::scope(|_| run(&mut memory)) } else { run(&mut memory) };

@@ -1,4 +1,4 @@
-//! Samples neighbours over several hops.
+//! Defines `NeighborSampler`: its graph, fan-outs and settings.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,21 +11,23 @@ use crate::random::alias::{AliasTables, check_weights};
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, OriginalIds, Subgraph, of_etype};
 
-/// Samples, around seeds, some in-edges of every node found so far, hop after hop, and makes a [`Block`](crate::Block)
-/// of each hop (Hamilton, Ying, Leskovec, NeurIPS 2017; DGL's `NeighborSampler`, PyG's `NeighborLoader`).
+/// Samples the multi-hop neighbourhood of seed nodes: at each hop it draws some in-edges of every node found so far,
+/// and makes one [`Block`](crate::Block) per hop (Hamilton, Ying, Leskovec, NeurIPS 2017; DGL's `NeighborSampler`,
+/// PyG's `NeighborLoader`).
 ///
 /// The book: [mini-batches](https://github.com/burn-gnn/burn-gnn/blob/main/docs/mini-batches.md).
 ///
-/// * **Types.** All relations in one pass; seeds may be of several types at once. A fan-out counts per node and
-///   relation.
-/// * **Direction.** Messages flow along sampled edges to the seeds. To follow out-edges, sample
+/// * **Types.** A hop samples all relations, and seeds may be of several node types. A fan-out counts edges per node
+///   and relation.
+/// * **Direction.** Messages flow along sampled edges to the seeds. To follow out-edges instead, sample
 ///   [`graph.reverse()`](Graph::reverse), which shares all arrays.
-/// * **Without replacement** (the default) a node gets `min(fan-out, candidates)` different edges, each set equally
-///   likely; with it exactly `fan-out` edges, unless there is no candidate. A fan-out of -1 takes each candidate once
-///   either way.
-/// * **Candidates** are the edges that the mask allows, that are not excluded, that are before the seed's time, and
-///   whose weight is not 0. What is no candidate is never drawn and does not make a sample smaller while others are
-///   left. A node without candidates, such as one whose weights are all 0, gets no edge, and stays in the batch.
+/// * **Replacement.** Without replacement (the default) a node gets `min(fan-out, candidates)` distinct edges, and all
+///   sets of that size are equally likely. With replacement it gets exactly `fan-out` edges, unless it has no
+///   candidate. A fan-out of -1 takes every candidate once in both cases.
+/// * **Candidates** are the edges that the mask allows, that are not excluded, that are earlier than the seed's time,
+///   and whose weight is not 0. An edge that is no candidate is never drawn, and does not reduce the number of edges
+///   drawn while candidates remain. A node without candidates, such as a node whose weights are all 0, gets no edges
+///   but stays in the batch.
 /// * **Repeatable.** See [`SampleKey`](crate::SampleKey).
 ///
 /// ```
@@ -41,15 +43,15 @@ use burn_gnn_graph::{EdgeKey, Graph, GraphError, OriginalIds, Subgraph, of_etype
 /// ```
 ///
 /// # Cost
-/// `O(edges sampled)` per batch for uniform draws and for weighted ones with replacement, `O(degrees of the nodes met)`
-/// otherwise. Beside the graph the sampler keeps 4 bytes per node for every batch that is being made at the same time,
-/// and 4 (weights), 8 to 16 (times), 8 (alias tables) or 1 (mask) bytes per edge where there are such.
+/// `O(edges sampled)` per batch for uniform sampling and for weighted sampling with replacement; `O(degrees of the
+/// nodes found)` otherwise. In addition to the graph, the sampler keeps 4 bytes per node for each batch in progress,
+/// and per edge 4 bytes for weights, 8 to 16 for times, 8 for alias tables and 1 for a mask, if these are set.
 #[derive(Debug)]
 pub struct NeighborSampler {
     pub(crate) source: Arc<Source>,
     /// `[hop][relation]`.
     pub(crate) fanouts: Arc<Vec<Vec<u32>>>,
-    /// The hop that seeds are at; hops before it are not sampled.
+    /// First hop to sample: the hop of the seeds. [`only_hop`](Self::only_hop) raises it.
     pub(crate) first: usize,
     pub(crate) strategy: Strategy,
     pub(crate) replace: bool,
@@ -72,7 +74,7 @@ impl NeighborSampler {
     /// Uniform sampling without replacement.
     ///
     /// # Errors
-    /// A fan-out below -1, a relation without one, lists of different lengths.
+    /// A fan-out below -1; a relation without a fan-out; relations with different numbers of hops.
     pub fn new(graph: &Graph, fanouts: impl Into<Fanouts>) -> Result<Self, GraphError> {
         let fanouts = Arc::new(fanouts.into().resolve(graph)?);
         let rules = Arc::new(graph.relations().iter().map(|_| EdgeAttributes::default()).collect());
@@ -91,21 +93,21 @@ impl NeighborSampler {
         })
     }
 
-    /// The graph that is sampled.
+    /// The sampled graph.
     pub fn graph(&self) -> &Graph {
         &self.source.graph
     }
-    /// Number of hops, which is that of blocks.
+    /// Number of hops, and of blocks in a batch.
     pub fn hops(&self) -> usize {
         self.fanouts.len() - self.first
     }
 
-    /// Hop number `hop` alone, 0 being that of the seeds: batches of one block, whose edges are those that this sampler
-    /// draws for the same nodes at that hop. Where each hop is sampled on another machine, the hops together are one
-    /// batch.
+    /// A sampler of hop `hop` only, where hop 0 is the hop of the seeds. Its batches have one block, with the edges
+    /// that this sampler draws for the same nodes at that hop. With it, each hop of a batch can be sampled on another
+    /// machine.
     ///
     /// # Errors
-    /// There is no such hop.
+    /// `hop` is not below [`hops`](Self::hops).
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -128,36 +130,37 @@ impl NeighborSampler {
         Ok(one)
     }
 
-    /// The ids that nodes and edges had before the graph was renumbered (by [`Graph::reorder`], say): draws are keyed
-    /// by them, so samples are those of the graph before, under other numbers.
+    /// Sets the ids that nodes and edges had before the graph was renumbered, for example by [`Graph::reorder`]. Random
+    /// draws are keyed by original ids, so the sampler draws the same edges as on the original graph.
     ///
     /// # Errors
-    /// Lists that do not fit the graph; edges of a node that do not stand in ascending original id.
+    /// Lists of other lengths than the graph has nodes or edges; in-edges of a node that are not in ascending order of
+    /// their original ids; edges in a file that cannot be read.
     pub fn with_original_ids(mut self, of: &Subgraph) -> Result<Self, GraphError> {
         let g = &self.source.graph;
         let fits = |ids: &[OriginalIds], n: usize| ids.len() == n;
         if !fits(&of.node_ids, g.node_counts().len()) || !fits(&of.edge_ids, g.relations().len()) {
-            let expected = "lists of ids for the types of the graph";
-            return Err(setting("original_ids", expected, "those of other types"));
+            let expected = "one list of ids for each type of the graph";
+            return Err(setting("original_ids", expected, "other numbers of types"));
         }
         for (t, ids) in of.node_ids.iter().enumerate() {
             g.check_per_node("original_ids", "one per node", t, ids.len())?;
         }
         for (t, (ids, r)) in of.edge_ids.iter().zip(g.relations()).enumerate() {
             g.check_per_edge("original_ids", "one per edge", t, ids.len())?;
-            // Ids that are the numbers of edges ascend, so that edges in a file stay there.
+            // Unchanged ids ascend by definition: the check would read stored edges into memory.
             if ids.as_slice().is_none() {
                 continue;
             }
-            let csc = r.csc();
+            let csc = g.in_memory(t)?.csc();
             let ascends =
                 |v: usize| csc.row(v).map(|p| ids.get(csc.edge_id(p) as usize)).is_sorted();
             if let Some(v) = (0..r.num_dst()).find(|&v| !ascends(v)) {
                 let expected = format!(
-                    "edges of `{}` in ascending original id at each destination",
+                    "the in-edges of each node of `{}` in ascending order of original ids",
                     g.schema().etypes()[t]
                 );
-                let found = format!("another order at destination {v}");
+                let found = format!("another order at node {v}");
                 return Err(setting("original_ids", &expected, &found));
             }
         }
@@ -179,18 +182,18 @@ impl NeighborSampler {
         self.checked()
     }
 
-    /// How edges are chosen. Weights and times that it needs come first.
+    /// Sets how edges are chosen. Weights and times that the strategy needs must be set before.
     ///
     /// # Errors
-    /// No weights ([`Strategy::Weighted`], [`Strategy::TopK`]) or times ([`Strategy::Latest`]) on some relation;
-    /// replacement with a strategy that has none; [`Strategy::InDegree`] where edges have times.
+    /// A relation has no weights ([`Strategy::Weighted`], [`Strategy::TopK`]) or no times ([`Strategy::Latest`]); the
+    /// sampler draws with replacement and the strategy does not support it; [`Strategy::InDegree`] if edges have times.
     pub fn with_strategy(mut self, strategy: Strategy) -> Result<Self, GraphError> {
         self.strategy = strategy;
         if strategy == Strategy::InDegree {
             if self.source.graph.relations().iter().any(|r| r.stored().is_some()) {
                 return Err(setting(
                     "strategy",
-                    "a strategy that does not count all edges, as they are in a file",
+                    "a strategy that needs no degrees, as the edges are in a file",
                     "InDegree",
                 ));
             }
@@ -206,11 +209,11 @@ impl NeighborSampler {
         self.checked()
     }
 
-    /// Weight of each edge of a type, by edge id: unnormalised, 0 for an edge that is never drawn. Relations without
-    /// weights have none to choose by, so [`Strategy::Weighted`] asks for weights on every relation.
+    /// Sets the weight of each edge of a type, by edge id. Weights need not sum to 1; an edge of weight 0 is never
+    /// drawn. [`Strategy::Weighted`] needs weights on every relation.
     ///
     /// # Errors
-    /// Unknown type, not one weight per edge, a weight that is negative, infinite or NaN.
+    /// Unknown type; a number of weights other than that of edges; a weight that is negative, infinite or NaN.
     pub fn with_weights(
         mut self,
         etype: impl EdgeKey,
@@ -229,7 +232,8 @@ impl NeighborSampler {
         self.checked()
     }
 
-    /// Weights of every relation that has a float column of this name; see [`with_weights`](Self::with_weights).
+    /// Sets the weights of every relation that has a float edge column `name`; see
+    /// [`with_weights`](Self::with_weights).
     ///
     /// # Errors
     /// No relation has the column; as [`with_weights`](Self::with_weights).
@@ -238,8 +242,7 @@ impl NeighborSampler {
         let with: Vec<usize> =
             (0..g.relations().len()).filter(|&t| g.edge_frames()[t].column(name).is_ok()).collect();
         if with.is_empty() {
-            let expected = format!("the name of a column of edges, `{name}`");
-            return Err(setting("name", &expected, "no relation that has it"));
+            return Err(setting("name", "the name of an edge column", &format!("{name}, which no relation has")));
         }
         for t in with {
             let weights: Vec<f32> =
@@ -249,10 +252,10 @@ impl NeighborSampler {
         Ok(self)
     }
 
-    /// Which edges of a type may be drawn, by edge id.
+    /// Sets which edges of a type may be drawn, by edge id.
     ///
     /// # Errors
-    /// Unknown type, not one entry per edge.
+    /// Unknown type; a number of entries other than that of edges.
     pub fn with_mask(mut self, etype: impl EdgeKey, mask: &[bool]) -> Result<Self, GraphError> {
         let t = self.source.graph.schema().etype(etype)?;
         self.check_edges("mask", t, mask.len())?;
@@ -261,14 +264,17 @@ impl NeighborSampler {
         Ok(self)
     }
 
-    /// Time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before) and [`Strategy::Latest`].
-    /// Relations without times are not bound by any. Seeds of a sampler with times need a time each, in a loader
-    /// ([`Seeds::nodes_before`]) and without ([`sample_before`](Self::sample_before),
-    /// [`induced_before`](Self::induced_before), [`shadow_before`](Self::shadow_before)), so that no batch holds an edge
-    /// that was not there yet; `i64::MAX` takes every edge.
+    /// Sets the time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before) and
+    /// [`Strategy::Latest`]. Relations without times are sampled at any time.
+    ///
+    /// Every seed of a sampler with times needs a time, so that no batch contains an edge later than its seed: in a
+    /// loader by [`Seeds::nodes_before`](crate::Seeds::nodes_before), otherwise by
+    /// [`sample_before`](Self::sample_before), [`induced_before`](Self::induced_before) or
+    /// [`shadow_before`](Self::shadow_before). The time `i64::MAX` admits every edge.
     ///
     /// # Errors
-    /// Unknown type, not one time per edge; [`Strategy::InDegree`], which counts later edges.
+    /// Unknown type; a number of times other than that of edges; [`Strategy::InDegree`], whose degrees include later
+    /// edges.
     pub fn with_times(mut self, etype: impl EdgeKey, times: &[i64]) -> Result<Self, GraphError> {
         let t = self.source.graph.schema().etype(etype)?;
         self.check_edges("times", t, times.len())?;
@@ -295,30 +301,30 @@ impl NeighborSampler {
         self
     }
 
-    /// Whether edges of some type have times.
+    /// Whether the edges of at least one type have times.
     #[doc(hidden)]
     pub fn is_timed(&self) -> bool {
         self.rules.iter().any(|r| r.times.is_some())
     }
-    /// Whether it is a clone of `other`: the same graph, weights, masks and times.
+    /// Whether `self` and `other` share one graph, weights, masks and times: one is a clone of the other.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.source, &other.source) && Arc::ptr_eq(&self.rules, &other.rules)
     }
-    /// Time of each edge of a type, by id.
+    /// Time of each edge of a type, by edge id.
     ///
     /// # Panics
-    /// There is no such type.
+    /// Unknown type.
     #[doc(hidden)]
     #[track_caller]
     pub fn times_of(&self, etype: usize) -> Option<&[i64]> {
         self.edge_times(etype).map(|times| &**times)
     }
-    /// As [`times_of`](Self::times_of), to keep.
+    /// [`times_of`](Self::times_of) as a shared list.
     #[track_caller]
     pub(crate) fn edge_times(&self, etype: usize) -> Option<&Arc<[i64]>> {
         of_etype(&self.rules, etype).times.as_ref().map(|of| &of.by_edge)
     }
-    /// Refuses times of seeds where edges have none.
+    /// Checks that edges have times, before seeds with times are sampled.
     pub(crate) fn check_timed(&self) -> Result<(), GraphError> {
         if self.is_timed() {
             Ok(())
@@ -326,8 +332,8 @@ impl NeighborSampler {
             Err(setting("times", "times of at least one relation (`with_times`)", "none"))
         }
     }
-    /// Refuses a sampler whose edges have times, for a caller that has no time for its seeds: its batches would hold
-    /// edges later than a seed. [`Sampler::check`](crate::Sampler::check) must call it where seeds have no times.
+    /// Checks that no edges have times, before seeds without times are sampled: otherwise a batch could contain edges
+    /// later than its seeds. [`Sampler::check`](crate::Sampler::check) must call it if the seeds have no times.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -340,25 +346,25 @@ impl NeighborSampler {
     /// ```
     ///
     /// # Errors
-    /// Edges of some type have times.
+    /// The edges of at least one type have times.
     pub fn check_untimed(&self) -> Result<(), GraphError> {
         if !self.is_timed() {
             return Ok(());
         }
-        let expected = "a time for every seed (`Seeds::nodes_before`, `sample_before`; `i64::MAX` for edges of any time), as edges of the sampler have times: without, batches hold later edges";
+        let expected = "a time for every seed (`Seeds::nodes_before`, `sample_before`; `i64::MAX` for edges of any time), because the edges of the sampler have times";
         Err(setting("times", expected, "none"))
     }
 
     fn check_edges(&self, arg: &'static str, t: usize, len: usize) -> Result<(), GraphError> {
         let g = &self.source.graph;
         if g.relations()[t].stored().is_some() {
-            let expected = "a relation in memory; weights of a relation in a file are those of the file (`with_stored_weights`)";
+            let expected = "a relation in memory (for weights stored in a file use `with_stored_weights`)";
             return Err(setting(arg, expected, "a relation in a file"));
         }
         g.check_per_edge(arg, "one per edge", t, len)
     }
 
-    /// Values by edge id as values by position in CSC.
+    /// Permutes values by edge id to values by position in CSC.
     fn by_position<T: Copy>(&self, t: usize, values: &[T]) -> Vec<T> {
         match self.source.graph.relations()[t].csc().edge_ids() {
             None => values.to_vec(),
@@ -366,14 +372,14 @@ impl NeighborSampler {
         }
     }
 
-    /// Whether the settings go with one another; makes alias tables where draws need them.
+    /// Validates the combination of settings, and builds the alias tables that weighted draws need.
     pub(super) fn checked(mut self) -> Result<Self, GraphError> {
         let (g, strategy) = (&self.source.graph, self.strategy);
         if self.replace && !strategy.can_replace() {
-            let expected = "a strategy of draws with replacement";
+            let expected = "a strategy that can draw with replacement (`Uniform`, `Weighted`, `InDegree`)";
             return Err(setting("strategy", expected, &format!("{strategy:?}")));
         }
-        // Uniform draws need nothing of a relation: that settings of many types take no time each.
+        // Uniform draws have nothing to validate: with thousands of edge types each setter would loop over all.
         let rules = if strategy == Strategy::Uniform { None } else { Some(&mut self.rules) };
         let rules = rules.into_iter().flat_map(|rules| Arc::make_mut(rules).iter_mut());
         for (t, rule) in rules.enumerate() {
@@ -382,14 +388,14 @@ impl NeighborSampler {
                 Err(GraphError::MissingRelation { arg, relation, remedy })
             };
             if strategy.needs_weights() && rule.weights.is_none() && !rule.stored_weights {
-                return missing("weights", "give weights before the strategy that needs them");
+                return missing("weights", "call `with_weights` before `with_strategy`");
             }
             if strategy == Strategy::Latest && rule.times.is_none() {
-                return missing("times", "give times before the strategy that needs them");
+                return missing("times", "call `with_times` before `with_strategy`");
             }
             if strategy == Strategy::InDegree && rule.times.is_some() {
                 let expected =
-                    "a strategy that does not count edges later than a seed, as edges have times";
+                    "a strategy without degrees, because edges have times and degrees include later edges";
                 return Err(setting("strategy", expected, "InDegree"));
             }
             let draws = self.replace && matches!(strategy, Strategy::Weighted | Strategy::InDegree);

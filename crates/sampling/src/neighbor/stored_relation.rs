@@ -1,7 +1,8 @@
 //! Samples from relations whose edges are in a file.
 //!
-//! A row is drawn from by places inside of it, so that a choice is the one in memory; what stands there is read
-//! afterwards, for all destinations of a piece at once. Positions of a block are places inside of rows as well.
+//! An edge is chosen by its position within the row, so that the choice equals the one in memory. The sources are read
+//! afterwards, in one read for all destinations of a piece. `Block::positions` of such a relation are positions within
+//! rows, too.
 
 use crate::batch::stored_ids::edge_of;
 use crate::choice::choose::Choice;
@@ -14,7 +15,7 @@ use crate::random::alias::{AliasTables, check_weights};
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{EdgeKey, EdgeReader, GraphError, Relation};
 
-/// Number of edges of each destination, of a relation in a file.
+/// In-degree of each destination of a relation in a file; `None` for a relation in memory.
 pub(super) fn degrees(relation: &Relation, dst: &[u32]) -> Result<Option<Vec<u32>>, GraphError> {
     let Some(reader) = relation.stored() else { return Ok(None) };
     let mut rows = Vec::with_capacity(dst.len());
@@ -31,7 +32,7 @@ impl NeighborSampler {
         nodes: &[Vec<u32>],
         trees: Option<&Trees>,
     ) -> Result<(), GraphError> {
-        // Excluded edges have the ids of edges in memory.
+        // Excluded edges are given by their ids in memory, which skip the gaps of the ids in the file.
         let kept_ids = match choice.excluded {
             [] => None,
             _ => self.source.graph.relations()[piece.etype].original_edge_ids()?,
@@ -75,16 +76,16 @@ impl NeighborSampler {
         reader.sources(&stored.positions, found)
     }
 
-    /// Weights of the edges of a type out of its file, for [`Strategy::Weighted`], [`Strategy::TopK`] and
-    /// [`Strategy::Labor`]: those of a row are read when it is drawn from. Draws are those of
+    /// Uses the weights in the file of a relation, for [`Strategy::Weighted`], [`Strategy::TopK`] and
+    /// [`Strategy::Labor`]. The weights of a row are read when the row is sampled. The draws equal those of
     /// [`with_weights`](Self::with_weights).
     ///
     /// # Errors
-    /// Unknown type, edges that are not in a file or have no weights there.
+    /// Unknown type; a relation in memory; a file without weights.
     pub fn with_stored_weights(mut self, etype: impl EdgeKey) -> Result<Self, GraphError> {
         let t = self.source.graph.schema().etype(etype)?;
         let found = match self.source.graph.relations()[t].stored() {
-            None => "edges in memory: give their weights to `with_weights`",
+            None => "a relation in memory (use `with_weights`)",
             Some(reader) if reader.weights_of(0..0, &mut vec![])? => "",
             Some(_) => "a file without weights",
         };
@@ -98,7 +99,7 @@ impl NeighborSampler {
 }
 
 impl StoredRows {
-    /// What a choice looks at of one row.
+    /// Reads the sources, weights and edge ids of one row, as far as the choice needs them.
     fn read(
         &mut self,
         choice: &Choice<'_>,
@@ -129,7 +130,7 @@ impl StoredRows {
             self.ids.resize(positions.len(), 0);
             reader.edge_ids(&positions, &mut self.ids)?;
             self.edge_ids.clear();
-            // An id that `u32` does not hold is none of those that a caller can exclude.
+            // Callers exclude edges by `u32` ids: an id that does not fit is not excluded.
             let edge = |&id: &u64| edge_of(kept_ids, id).unwrap_or(u32::MAX);
             self.edge_ids.extend(self.ids.iter().map(edge));
         }

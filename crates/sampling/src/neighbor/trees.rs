@@ -1,21 +1,21 @@
-//! Keeps the disjoint trees of seeds apart.
+//! Maps rows of a batch to the trees of their seeds.
 
 use crate::batch::block::Source;
 
-/// Root of a tree of all seeds: no node has this id.
+/// Root id of a tree that contains all seeds. No node has this id.
 const ONE_TREE: u32 = u32::MAX;
 
-/// Disjoint trees: which one each seed is in, and what is the same in all of a tree.
+/// The disjoint trees of a batch, and the tree of each row found so far.
 #[derive(Debug)]
 pub(crate) struct Trees {
-    /// Of the seeds.
+    /// Trees of the seeds.
     pub(super) known: SeedTrees,
-    /// Per node type, the tree of each row; filled as rows are found.
+    /// Tree of each row, per node type; grows with each hop.
     pub(super) roots: Vec<Vec<u32>>,
 }
 
 impl Trees {
-    /// One tree per seed, numbered over all types.
+    /// Makes one tree per seed, numbered over all node types.
     pub(crate) fn new(source: &Source, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>) -> Self {
         let mut tree = 0..;
         let of_seeds = seeds.iter().map(|ids| tree.by_ref().take(ids.len()).collect()).collect();
@@ -27,7 +27,8 @@ impl Trees {
         SeedTrees { of_seeds, root_ids, times }.into()
     }
 
-    /// What keys the draws of a row of node type `ntype` with id `id`, and its time. Trees draw apart from one another.
+    /// Returns the id that keys the draws of row `row`, and its time. The root is part of the id, so that different trees
+    /// draw independently.
     #[inline]
     pub(super) fn draw_id(&self, ntype: usize, row: usize, id: u64) -> (u64, Option<i64>) {
         let (root, SeedTrees { root_ids, times, .. }) =
@@ -39,7 +40,7 @@ impl Trees {
         (id | of_tree, times.as_ref().map(|t| t[root]))
     }
 
-    /// One tree of all seeds over edges before a time, whose draws are those without trees.
+    /// Makes one tree of all seeds, with edges before `time`. Its draws equal those without trees.
     pub(crate) fn one(seeds: &[Vec<u32>], time: i64) -> Self {
         let of_seeds = seeds.iter().map(|ids| vec![0; ids.len()]).collect();
         SeedTrees { of_seeds, root_ids: vec![ONE_TREE], times: Some(vec![time]) }.into()
@@ -47,19 +48,19 @@ impl Trees {
 }
 
 impl From<SeedTrees> for Trees {
-    /// Of trees that are known, some of whose rows are the seeds.
+    /// Starts from trees that exist already; the seeds are some of their rows.
     fn from(known: SeedTrees) -> Self {
         Self { roots: vec![vec![]; known.of_seeds.len()], known }
     }
 }
 
-/// Trees of seeds: which one each is in, and what is the same in all of a tree.
+/// The tree of each seed, and the root and time of each tree.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct SeedTrees {
-    /// Per node type, the tree of each seed.
+    /// Tree of each seed, per node type.
     pub of_seeds: Vec<Vec<u32>>,
-    /// Original id of the root of each tree: part of the draws of its tree.
+    /// Original id of the root of each tree; it keys the draws of the tree.
     pub root_ids: Vec<u32>,
     /// Time of each tree.
     pub times: Option<Vec<i64>>,

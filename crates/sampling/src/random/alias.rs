@@ -1,4 +1,4 @@
-//! Draws by weight in constant time, by alias tables.
+//! Alias tables: weighted draws in constant time.
 
 use std::ops::Range;
 
@@ -8,26 +8,34 @@ use burn_gnn_graph::GraphError;
 
 use crate::random::generator::Draws;
 
-/// One alias table (Walker, ACM TOMS 1977; Vose's linear construction, IEEE TSE 1991) for every row of a compressed
-/// layout.
+/// One alias table (Walker, ACM TOMS 1977; Vose's linear construction, IEEE TSE 1991) per row of a compressed layout.
 ///
-/// 8 bytes per edge. A row whose weights are all 0 draws nothing.
+/// A table splits the total weight of `n` entries into `n` columns of equal height, each filled by at most two entries.
+/// A draw chooses a column uniformly, then one of its two entries: `O(1)` for any weights, at 8 bytes per edge.
+///
+/// ```text
+/// build:  height = sum(weights) / n
+///         while a column is not full: fill it with an entry below `height` and the rest of one above it
+/// draw:   i = below(n);  word() < keep[i] ? i : other[i]
+/// ```
+///
+/// A row whose weights are all 0 has no draws.
 #[derive(Clone, Debug)]
 pub(crate) struct AliasTables {
-    /// Below this a draw that falls on the place stays there, in units of 2⁻³².
+    /// Probability, in units of 2⁻³², that a draw of the column returns its own entry.
     keep: Vec<u32>,
-    /// Where it goes otherwise, counted from the start of the row.
+    /// The other entry of the column, counted from the start of the row.
     other: Vec<u32>,
 }
 
-/// Marks an entry that is always kept, whatever the draw.
+/// Value of `keep` for a column with one entry.
 const ALWAYS: u32 = u32::MAX;
 
 impl AliasTables {
-    /// `weights` by position, finite and not negative.
+    /// Builds tables of `weights`, by position, which are finite and not negative.
     pub(crate) fn new(indptr: &[u32], weights: &[f32]) -> Self {
         let (mut keep, mut other) = (vec![0u32; weights.len()], vec![0u32; weights.len()]);
-        // Rows are cut out one after the other, so that threads write to disjoint slices.
+        // Splits the arrays by row, so that threads write to disjoint slices.
         let mut rows = Vec::with_capacity(indptr.len() - 1);
         let (mut keep_left, mut other_left) = (&mut keep[..], &mut other[..]);
         for w in indptr.windows(2) {
@@ -46,12 +54,12 @@ impl AliasTables {
         Self { keep, other }
     }
 
-    /// A table of one row.
+    /// Builds the table of one row.
     pub(crate) fn single(weights: &[f32]) -> Self {
         Self::new(&[0, weights.len() as u32], weights)
     }
 
-    /// What each place of a row has of its draws, up to a factor; none of a row that draws nothing.
+    /// Probability of each position of a row, up to a common factor; empty for a row without draws.
     pub(crate) fn shares(&self, row: Range<usize>) -> Vec<f64> {
         let mut shares = vec![0.0; row.len()];
         if row.is_empty() || self.other[row.start] == u32::MAX {
@@ -69,7 +77,7 @@ impl AliasTables {
         shares
     }
 
-    /// A place of the row in proportion to its weight; `None` if all are 0.
+    /// Draws a position of the row in proportion to its weight; `None` if all weights are 0.
     #[inline]
     pub(crate) fn draw(&self, row: Range<usize>, draws: &mut Draws<'_>) -> Option<u32> {
         if row.is_empty() || self.other[row.start] == u32::MAX {
@@ -85,7 +93,7 @@ impl AliasTables {
     }
 }
 
-/// Places of a row and what is left of their shares.
+/// Positions of a row, and the remaining weight of each.
 type Shares = Vec<(u32, f64)>;
 
 fn fill(
@@ -96,7 +104,7 @@ fn fill(
 ) {
     let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
     if total <= 0.0 {
-        other[0] = u32::MAX; // No place of a row has this number: the row is empty.
+        other[0] = u32::MAX; // Marks a row without draws: no position has this number.
         return;
     }
     small.clear();
@@ -112,7 +120,7 @@ fn fill(
     }
     while let Some((i, share)) = small.pop() {
         let Some(top) = large.last_mut() else {
-            // Rounding left it without a partner: a share of 1 but for rounding, unless the weight is 0.
+            // Rounding left this entry without a partner: its column is full, unless its weight is 0.
             if weights[i as usize] == 0.0 {
                 let any = (0..weights.len())
                     .max_by(|&a, &b| weights[a].total_cmp(&weights[b]))
@@ -121,7 +129,7 @@ fn fill(
             }
             continue;
         };
-        // `ALWAYS` is never the result: the share is below 1, and rounding up to it is cut off.
+        // The share is below 1; the clamp keeps a rounded share below `ALWAYS`.
         keep[i as usize] = ((share * 4_294_967_296.0) as u32).min(ALWAYS - 1);
         other[i as usize] = top.0;
         top.1 -= 1.0 - share;
@@ -131,7 +139,7 @@ fn fill(
     }
 }
 
-/// Refuses what no probability can be made of.
+/// Checks that weights are finite and not negative.
 pub(crate) fn check_weights(
     arg: &'static str,
     of: impl Fn() -> String,

@@ -1,9 +1,8 @@
-//! Generates the random numbers of one id.
+//! Generates the sequence of random numbers that belongs to one id of a stream.
 
 use burn_gnn_graph::Stream;
 
-/// The draws that belong to one id of a stream, one after the other.
-#[doc(hidden)]
+/// The sequence of random numbers of one id of a stream: a counter-based generator (Philox).
 #[derive(Debug)]
 pub struct Draws<'a> {
     stream: &'a Stream,
@@ -14,7 +13,7 @@ pub struct Draws<'a> {
 }
 
 impl<'a> Draws<'a> {
-    /// From the first one on.
+    /// Starts at the first number of `id`.
     #[inline]
     pub fn new(stream: &'a Stream, id: u64) -> Self {
         Self { stream, id, block: 0, words: [0; 4], at: 4 }
@@ -44,7 +43,7 @@ impl<'a> Draws<'a> {
         }
     }
 
-    /// Uniform in `0..n`, exactly, for counts of pairs.
+    /// Uniform in `0..n`, exactly, for `n` beyond 32 bits.
     pub fn below_wide(&mut self, n: u64) -> u64 {
         loop {
             let word = u64::from(self.word()) << 32 | u64::from(self.word());
@@ -56,7 +55,7 @@ impl<'a> Draws<'a> {
         }
     }
 
-    /// A source below `n` and a destination below `m`, all pairs alike.
+    /// A uniform pair of a source below `n` and a destination below `m`.
     pub fn pair(&mut self, n: u64, m: u64) -> (u32, u32) {
         let rank = self.below_wide(n * m);
         ((rank / m) as u32, (rank % m) as u32)
@@ -76,7 +75,7 @@ fn unit([a, b]: [u32; 2]) -> f64 {
     (bits >> 11) as f64 / 9_007_199_254_740_992.0
 }
 
-/// Standard exponential that belongs to (id, place), in `[0, 37]`.
+/// Standard exponential variable of `(id, place)`, in `[0, 37]`.
 #[inline]
 pub(crate) fn exponential(stream: &Stream, id: u64, place: u64) -> f64 {
     let w = stream.words(id, place / 2);

@@ -1,13 +1,13 @@
-//! Keys the random draws of samplers.
+//! Defines `SampleKey`, the key of all random draws of a batch.
 
 use burn_gnn_graph::Stream;
 
-/// What all draws of one batch have in common.
+/// The key of all random draws of one batch.
 ///
 /// Every draw of a sampler is a pure function of this key, the hop, the relation (by name), the **original** id of the
-/// node drawn for, and the position of a candidate among the node's candidates in ascending original edge id. So a
-/// batch is the same for any number of threads, in any order of batches, and on a renumbered graph, and what is no
-/// candidate has no influence.
+/// destination, and the position of a candidate among the candidates in ascending original edge id. A batch therefore
+/// does not depend on the number of threads, on the order in which batches are made, on a renumbering of the graph, or
+/// on edges that are no candidates.
 ///
 /// ```
 /// use burn_gnn_sampling::SampleKey;
@@ -16,25 +16,25 @@ use burn_gnn_graph::Stream;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SampleKey {
-    /// Seed of the run.
+    /// Seed of the training run.
     pub seed: u64,
-    /// Epoch, from 0.
+    /// Epoch, counted from 0.
     pub epoch: u64,
-    /// Batch over all epochs, from 0.
+    /// Batch, counted from 0 over all epochs.
     pub step: u64,
 }
 
 impl SampleKey {
-    /// The first batch of a run.
+    /// The key of the first batch of a run.
     pub fn new(seed: u64) -> Self {
         Self { seed, epoch: 0, step: 0 }
     }
-    /// The same run at another batch.
+    /// The key of another batch of the same run.
     #[must_use]
     pub fn at(self, epoch: u64, step: u64) -> Self {
         Self { epoch, step, ..self }
     }
-    /// The draws of this batch for one purpose.
+    /// The random stream of this batch for one purpose.
     pub(crate) fn stream(&self, purpose: &str) -> Stream {
         Stream::new(self.seed, &format!("{purpose}/{}", self.epoch), self.step)
     }

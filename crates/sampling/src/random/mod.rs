@@ -1,4 +1,4 @@
-//! Draws random numbers as functions of keys.
+//! Random numbers as functions of keys, and the choices made with them.
 
 pub(crate) mod alias;
 pub(crate) mod generator;

@@ -1,23 +1,23 @@
-//! Chooses some of the candidates `0..n` of a node, in ascending order.
+//! Chooses some of the numbers `0..n`, in ascending order.
 
 use crate::random::generator::Draws;
 
-/// Memory of choices, reused from node to node.
+/// Buffers for choices, reused from node to node.
 #[derive(Default)]
 pub(crate) struct Chooser {
     bits: Vec<u64>,
-    /// Key, place among the candidates, candidate.
+    /// Key, position in the list of candidates, candidate.
     keyed: Vec<(u64, u32, u32)>,
     few: Vec<u32>,
 }
 
-/// From this many on, membership is asked of bits instead of a list.
+/// From this number of draws on, membership is tested in a bit set instead of a list.
 const MANY: usize = 64;
 
 impl Chooser {
-    /// `k` of `0..n` without replacement, every subset equally likely; all where `k >= n`.
+    /// Chooses `k` of `0..n` without replacement, every subset equally likely; all of them if `k >= n`.
     ///
-    /// Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", CACM 1987): `k` draws, whatever `n` is.
+    /// Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", CACM 1987): `k` draws for any `n`.
     #[inline]
     pub(crate) fn distinct(
         &mut self,
@@ -65,7 +65,7 @@ impl Chooser {
         }
     }
 
-    /// `k` draws by `draw`, in ascending order.
+    /// Takes the results of `k` calls of `draw`, in ascending order.
     #[inline]
     pub(crate) fn repeated(
         &mut self,
@@ -79,7 +79,8 @@ impl Chooser {
         self.few.iter().copied().for_each(take);
     }
 
-    /// The `k` candidates of the smallest keys, equal keys by candidate; a candidate without a key is never taken.
+    /// Chooses the `k` candidates of the smallest keys, the smaller candidate among equal keys. Candidates without a key
+    /// are never taken.
     pub(crate) fn smallest(
         &mut self,
         n: u32,
@@ -90,7 +91,8 @@ impl Chooser {
         self.smallest_of(0..n, k, key, take);
     }
 
-    /// As [`smallest`](Self::smallest), equal keys by the place in `candidates`; they are taken in ascending order.
+    /// As [`smallest`](Self::smallest), but equal keys are decided by the position in `candidates`. The chosen ones are
+    /// taken in ascending order.
     pub(crate) fn smallest_of(
         &mut self,
         candidates: impl Iterator<Item = u32>,
@@ -176,7 +178,7 @@ mod tests {
             |x| got.push(x),
         );
         assert_eq!(got, [2, 4], "ties go to the first candidate");
-        chooser.smallest(5, 0, |_| Some(0), |_| panic!("none was asked for"));
+        chooser.smallest(5, 0, |_| Some(0), |_| panic!("k is 0"));
         for (k, want) in
             [(1, vec![3]), (2, vec![2, 3]), (3, vec![2, 3, 4]), (9, vec![0, 1, 2, 3, 4])]
         {

@@ -71,7 +71,7 @@ impl SaintSampler {
     /// Several types; a budget or number of roots of 0; edges of a graph without any, nodes of one without nodes.
     pub fn new(graph: &Graph, method: SaintMethod) -> Result<Self, GraphError> {
         graph.schema().expect_one_type("graph", "`to_homogeneous` makes one of several")?;
-        let relation = &graph.relations()[0];
+        let relation = graph.in_memory(0)?;
         let (arg, count) = match method {
             SaintMethod::Nodes { budget } | SaintMethod::Edges { budget } => ("budget", budget),
             SaintMethod::Walks { roots, .. } => ("roots", roots),

@@ -110,6 +110,7 @@ impl NeighborSampler {
             self.check_untimed()?;
         }
         let g = self.graph();
+        g.read_stored()?;
         let batch = self.run(seeds, Some(Trees::new(&self.source, seeds, times)), &[], key)?;
         let times: Option<Vec<i64>> = times.map(<[_]>::concat);
         let trees: usize = seeds.iter().map(Vec::len).sum();

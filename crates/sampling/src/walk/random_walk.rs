@@ -96,7 +96,7 @@ impl RandomWalk {
     ) -> Result<Self, GraphError> {
         let t = self.graph.schema().etype(etype)?;
         let name = self.graph.schema().etypes()[t].to_string();
-        self.weights[t] = Some(tables(&name, &self.graph.relations()[t], weights)?);
+        self.weights[t] = Some(tables(&name, self.graph.in_memory(t)?, weights)?);
         Ok(self)
     }
 
@@ -135,14 +135,13 @@ impl RandomWalk {
         let first = self.metapath[0];
         check_nodes("starts", starts, self.graph.relations()[first].num_src())
             .map_err(|e| self.graph.in_etype(first, e))?;
-        for &t in &self.metapath {
-            let read = self.graph.relations()[t].read_stored();
-            read.map_err(|e| self.graph.in_etype(t, e))?;
-        }
         let stream = key.stream("random walk");
-        // Asked for here and not by each worker, which would each sort the edges.
-        let layouts: Vec<&Compressed> =
-            self.metapath.iter().map(|&t| self.graph.relations()[t].csr()).collect();
+        // CSR is built here, once, so that workers do not each sort the edges.
+        let layouts: Vec<&Compressed> = self
+            .metapath
+            .iter()
+            .map(|&t| Ok(self.graph.in_memory(t)?.csr()))
+            .collect::<Result<_, GraphError>>()?;
         run(starts, per_start, self.metapath.len(), &stream, |draws, step, path| {
             if self.stop > 0.0 && draws.unit() < self.stop {
                 return None;

@@ -55,7 +55,7 @@ fn seeds_edges_and_weights() {
 fn settings_that_do_not_go_together() {
     let g = star(3);
     let s = || NeighborSampler::new(&g, [2]).unwrap();
-    let missing = "`weights` has no entry for relation `_N:_E:_N`; give weights before the strategy that needs them";
+    let missing = "`weights` has no entry for relation `_N:_E:_N`; call `with_weights` before `with_strategy`";
     assert_eq!(text(s().with_strategy(Strategy::Weighted)), missing);
     assert!(matches!(
         s().with_strategy(Strategy::Latest),

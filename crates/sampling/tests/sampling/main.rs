@@ -14,4 +14,5 @@ mod repeatable;
 mod shared;
 mod subgraphs;
 mod times;
+mod unreadable;
 mod walks;
