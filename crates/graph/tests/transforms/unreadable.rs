@@ -1,8 +1,8 @@
 //! Edges in a file that cannot be read are typed errors with the name of the edge type.
 
 use burn_gnn_graph::{
-    Backtracking, Batch, Combine, Drawing, EdgeOrder, Graph, GraphError, LoopFill, LoopsAt, NodeOrder,
-    Relabel, batch, compact_graphs, merge, to_heterogeneous,
+    Backtracking, Batch, Combine, Drawing, EdgeOrder, Graph, GraphError, LoopFill, LoopsAt,
+    NodeOrder, Relabel, batch, compact_graphs, merge, to_heterogeneous,
 };
 use burn_gnn_testutil::graphs::unreadable;
 
@@ -45,8 +45,7 @@ fn every_method_returns_the_error() {
         ("add_self_loops", g.add_self_loops("_E").err()),
         (
             "add_self_loops_with",
-            g.add_self_loops_with("_E", LoopsAt::NodesWithout, LoopFill::Value(1.0))
-                .err(),
+            g.add_self_loops_with("_E", LoopsAt::NodesWithout, LoopFill::Value(1.0)).err(),
         ),
         ("remove_self_loops", g.remove_self_loops("_E").err()),
         ("batch", batch([&g, &g]).err()),

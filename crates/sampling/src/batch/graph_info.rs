@@ -1,15 +1,14 @@
-//! Describes a graph that is partitioned over machines to a batch.
+//! Values of a partitioned graph that the blocks of a batch need.
 
 use std::sync::Arc;
 
 use burn_gnn_graph::internal::{check_len, check_limit, setting};
 use burn_gnn_graph::{GraphError, Relation, Schema};
 
-/// Facts about the whole graph for the nodes of a batch that was sampled on several machines: what
-/// [`Block::from_parts`](crate::Block::from_parts) needs besides edges. Blocks of a batch share them.
+/// Totals, original ids and degrees of the whole graph for the nodes of a distributed batch: the input of
+/// [`Block::from_parts`](crate::Block::from_parts) in addition to edges. All blocks of a batch share it.
 ///
-/// Rows of a node type are the nodes of the batch, in the order in which they were found. Degrees are those of the
-/// whole graph.
+/// The rows of a node type are the nodes of the batch, in the order in which they were found.
 #[derive(Debug)]
 pub struct BatchGraphInfo {
     pub(crate) schema: Arc<Schema>,
@@ -23,14 +22,14 @@ pub struct BatchGraphInfo {
 }
 
 impl BatchGraphInfo {
-    /// * `totals`: nodes per node type and edges per edge type of the whole graph.
-    /// * `original_nodes`: per node type the original id of each row.
-    /// * `degrees`: per edge type the in-degrees of the first rows of its destination type, as many as are destinations
-    ///   in some block, and the out-degrees of all rows of its source type. Over an edge type on one node type,
-    ///   in-degrees of all rows are those of sources too: [`Block::src_in_degrees`](crate::Block::src_in_degrees).
+    /// * `totals`: number of nodes per node type and of edges per edge type of the whole graph.
+    /// * `original_nodes`: original id of each row, per node type.
+    /// * `degrees`: per edge type, the in-degrees of the rows that are destinations in at least one block, and the
+    ///   out-degrees of all rows of the source type. If source and destination type are the same, the in-degrees may
+    ///   cover all rows, which [`Block::src_in_degrees`](crate::Block::src_in_degrees) needs.
     ///
     /// # Errors
-    /// Lists that do not have one entry per type, out-degrees that are not one per row, more rows than `u32` numbers.
+    /// Lists without exactly one entry per type; a number of out-degrees other than that of rows; 2³² rows or more.
     pub fn new(
         schema: &Arc<Schema>,
         totals: (Vec<u64>, Vec<u64>),
@@ -72,7 +71,7 @@ impl BatchGraphInfo {
         }))
     }
 
-    /// Whether a block fits.
+    /// Validates the parts of a block.
     pub(crate) fn check_block(
         &self,
         num_src: &[usize],
@@ -122,7 +121,7 @@ impl BatchGraphInfo {
     }
 }
 
-/// A list over types belongs to no relation.
+/// [`check_len`] for a list over types, which belongs to no relation.
 fn per_type(
     arg: &str,
     why: &'static str,

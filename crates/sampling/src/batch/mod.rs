@@ -1,4 +1,4 @@
-//! Defines seeds, samplers, and the batches that samplers make.
+//! Seeds, the `Sampler` interface, and batches.
 
 pub(crate) mod block;
 pub(crate) mod graph_info;

@@ -1,4 +1,4 @@
-//! Estimates which rows are read most often.
+//! Estimates how often the features of each node are read, to choose which to cache.
 
 use rayon::prelude::*;
 
@@ -6,16 +6,16 @@ use crate::choice::fanout::ALL;
 use crate::choice::fanout::Fanouts;
 use burn_gnn_graph::{Graph, GraphError, NodeKey};
 
-/// Nodes of a type in descending order of hotness, equal ones by id: what [`TieredRows`](crate::TieredRows) keeps
-/// first.
+/// Node ids in descending order of hotness, equal ones by ascending id: the order in which caches such as
+/// [`TieredRows`](crate::TieredRows) take rows.
 pub fn hot_order(hotness: &[f64]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..hotness.len() as u32).collect();
     order.par_sort_by(|&a, &b| hotness[b as usize].total_cmp(&hotness[a as usize]));
     order
 }
 
-/// Out-degree of each node of a type, over all relations: a sampler of in-edges, such as
-/// [`NeighborSampler`](crate::NeighborSampler) on `graph`, draws a node as a neighbour about so often
+/// Out-degree of each node of a type, summed over all relations. A sampler of in-edges, such as
+/// [`NeighborSampler`](crate::NeighborSampler), finds a node about in proportion to its out-degree
 /// (GraphLearn-for-PyTorch's `sort_by_in_degree`, whose topology is reversed).
 ///
 /// ```
@@ -34,9 +34,8 @@ pub fn out_degree_hotness(graph: &Graph, ntype: impl NodeKey) -> Result<Vec<f64>
     counts(graph.node_counts()[t], endpoints)
 }
 
-/// In-degree of each node of a type, over all relations: the order for samplers that follow out-edges, which are those
-/// on [`graph.reverse()`](Graph::reverse). On `graph` itself a neighbour is drawn by its out-degree:
-/// [`out_degree_hotness`].
+/// In-degree of each node of a type, summed over all relations: for samplers that follow out-edges, by sampling
+/// [`graph.reverse()`](Graph::reverse). For a sampler of `graph` itself use [`out_degree_hotness`].
 ///
 /// # Errors
 /// Unknown type; edges in a file that cannot be read.
@@ -46,7 +45,7 @@ pub fn in_degree_hotness(graph: &Graph, ntype: impl NodeKey) -> Result<Vec<f64>,
     counts(graph.node_counts()[t], endpoints)
 }
 
-/// How often each of `n` nodes is in the lists.
+/// Counts how often each of `n` nodes occurs in the lists.
 fn counts<'a>(
     n: usize,
     mut lists: impl Iterator<Item = Result<&'a [u32], GraphError>>,
@@ -59,11 +58,11 @@ fn counts<'a>(
     Ok(counts)
 }
 
-/// Probability that each node is in a batch around `seeds`, without sampling any, per node type
-/// (GraphLearn-for-PyTorch's `sample_prob`; pre-sampled hotness).
+/// Estimates, without sampling, the probability that each node is in a batch around `seeds`, per node type
+/// (GraphLearn-for-PyTorch's `sample_prob`).
 ///
-/// Seeds start at 1, other nodes at 0.01, or 0.005 where there are several relations. Along each hop, with `p` of the
-/// hop before, fan-out `k` and in-degree `d(u)`, edges `v → u` of one relation give
+/// Seeds start at 1, other nodes at 0.01, or at 0.005 if there are several relations. At each hop, with `p` of the
+/// previous hop, fan-out `k` and in-degree `d(u)`, edges `v → u` of one relation give
 /// `p'(v) = 1 - (1 - p(v)) · Π_u skip(u)`, where `skip(u) = 1 - p(u)` if `d(u) ≤ k`, else
 /// `1 - p(u) + p(u) · (d(u) - k) / d(u)`. `n` relations out of a type are combined by
 /// `p'(v) = 1 - Π_i (1.002 - p'_i(v))^(1/n)`, kept in `0..=1`.
@@ -73,7 +72,7 @@ fn counts<'a>(
 /// edges in a file that cannot be read.
 ///
 /// # Cost
-/// `O(hops · (V + E))`, whatever the number of seeds.
+/// `O(hops · (V + E))`, independent of the number of seeds.
 pub fn presampled_hotness<N: NodeKey, I: AsRef<[u32]>>(
     graph: &Graph,
     fanouts: impl Into<Fanouts>,
@@ -111,7 +110,7 @@ pub fn presampled_hotness<N: NodeKey, I: AsRef<[u32]>>(
     Ok(p)
 }
 
-/// One relation, one hop.
+/// Probabilities of one relation at one hop.
 fn along(graph: &Graph, etype: usize, fanout: u32, p: &[Vec<f64>]) -> Vec<f64> {
     let (s, d) = graph.schema().endpoints(etype);
     let r = &graph.relations()[etype];

@@ -1,28 +1,27 @@
-//! Defines the placement of data: in memory, in a mapped file or on a device.
+//! Defines `Placement`: memory, mapped file or device.
 
 use burn::tensor::Device;
 
-/// Where the structure of a graph or a part of its feature rows lives.
+/// Where the edges of a graph, or some of its feature rows, are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
-    /// In memory: the file is read and closed, and may be changed, cut short or removed afterwards.
+    /// In memory. The file is read and closed; it may be changed or removed afterwards.
     #[default]
     Memory,
-    /// In a file mapped into memory: the system reads what is asked for, keeps what is met often, and drops it when
-    /// memory is short.
+    /// In a file that is mapped into memory. The operating system reads pages on access, caches them, and drops them
+    /// when memory is short.
     ///
-    /// Nodes at both endpoints of the edges stay in the file. Row offsets and edge ids, which kernels rely on, are in
-    /// memory: 8 bytes per edge at most (4 for each layout whose order is not that of the edges) and 4 per node for
-    /// each layout.
+    /// For the edges of a graph, the endpoints stay in the file. Row offsets and edge ids, which unsafe kernels rely on,
+    /// are in memory: at most 8 bytes per edge (4 per layout whose order differs from that of the edges) and 4 bytes per
+    /// node and layout.
     ///
-    /// The file must not be changed while it is mapped, by any program. A program that changes it all the same makes
-    /// another graph of it, or a panic in whoever reads a node that does not exist; one that cuts it short ends the
-    /// process (SIGBUS on Unix) when an edge behind the new end is read. The file has a shared advisory lock
-    /// ([`File::lock_shared`](std::fs::File::lock_shared)) meanwhile, and a file that another program has locked to
-    /// write it is refused.
+    /// No program may change the file while it is mapped. Changed contents are another graph, or cause a panic when a
+    /// node does not exist. A truncated file terminates the process (SIGBUS on Unix) when an edge after the new end is
+    /// read. The file holds a shared advisory lock ([`File::lock_shared`](std::fs::File::lock_shared)) while it is mapped;
+    /// opening a file that another program has locked for writing is an error.
     Mapped,
-    /// In the memory of a device: for rows of features ([`UnifiedRows`](crate::UnifiedRows)), not for the structure,
-    /// which operators copy to a device when they first need it there.
+    /// In the memory of a device: for feature rows ([`UnifiedRows`](crate::UnifiedRows)) only. Operators copy edges to a
+    /// device when they first need them there.
     Device(Device),
 }

@@ -242,7 +242,11 @@ impl NeighborSampler {
         let with: Vec<usize> =
             (0..g.relations().len()).filter(|&t| g.edge_frames()[t].column(name).is_ok()).collect();
         if with.is_empty() {
-            return Err(setting("name", "the name of an edge column", &format!("{name}, which no relation has")));
+            return Err(setting(
+                "name",
+                "the name of an edge column",
+                &format!("{name}, which no relation has"),
+            ));
         }
         for t in with {
             let weights: Vec<f32> =
@@ -358,7 +362,8 @@ impl NeighborSampler {
     fn check_edges(&self, arg: &'static str, t: usize, len: usize) -> Result<(), GraphError> {
         let g = &self.source.graph;
         if g.relations()[t].stored().is_some() {
-            let expected = "a relation in memory (for weights stored in a file use `with_stored_weights`)";
+            let expected =
+                "a relation in memory (for weights stored in a file use `with_stored_weights`)";
             return Err(setting(arg, expected, "a relation in a file"));
         }
         g.check_per_edge(arg, "one per edge", t, len)
@@ -376,7 +381,8 @@ impl NeighborSampler {
     pub(super) fn checked(mut self) -> Result<Self, GraphError> {
         let (g, strategy) = (&self.source.graph, self.strategy);
         if self.replace && !strategy.can_replace() {
-            let expected = "a strategy that can draw with replacement (`Uniform`, `Weighted`, `InDegree`)";
+            let expected =
+                "a strategy that can draw with replacement (`Uniform`, `Weighted`, `InDegree`)";
             return Err(setting("strategy", expected, &format!("{strategy:?}")));
         }
         // Uniform draws have nothing to validate: with thousands of edge types each setter would loop over all.
@@ -394,8 +400,7 @@ impl NeighborSampler {
                 return missing("times", "call `with_times` before `with_strategy`");
             }
             if strategy == Strategy::InDegree && rule.times.is_some() {
-                let expected =
-                    "a strategy without degrees, because edges have times and degrees include later edges";
+                let expected = "a strategy without degrees, because edges have times and degrees include later edges";
                 return Err(setting("strategy", expected, "InDegree"));
             }
             let draws = self.replace && matches!(strategy, Strategy::Weighted | Strategy::InDegree);

@@ -1,4 +1,4 @@
-//! Samples batches of whole parts (Cluster-GCN).
+//! Samples batches of whole clusters (Cluster-GCN).
 
 use crate::batch::sampler::Sampler;
 use crate::batch::seed_order::shuffled;
@@ -7,9 +7,8 @@ use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::{by_group, check_ids, setting};
 use burn_gnn_graph::{Graph, GraphError, NodeKey, Relabel, Subgraph};
 
-/// Cuts the nodes of a graph into parts, once, and makes of a few parts the subgraph they induce (Chiang et al.,
-/// "Cluster-GCN", KDD 2019): a batch whose edges are nearly all of its nodes' edges, if parts were cut well (by METIS,
-/// say).
+/// Samples the subgraph induced by a few parts of a partition of the nodes (Chiang et al., "Cluster-GCN", KDD 2019). If
+/// the partition has a small edge cut, for example by METIS, a batch contains nearly all edges of its nodes.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -20,7 +19,7 @@ use burn_gnn_graph::{Graph, GraphError, NodeKey, Relabel, Subgraph};
 /// assert_eq!(epoch.len(), 2);
 /// let batch = clusters.subgraph(&epoch[0])?;
 /// assert_eq!((batch.graph.total_nodes(), batch.graph.total_edges()), (2, 2));
-/// // Made ahead, one part per batch.
+/// // In a loader, one part per batch.
 /// let parts = clusters.seeds()?;
 /// let loader = burn_gnn_sampling::Loader::new(clusters, parts, 1)?;
 /// assert_eq!(loader.epoch(0).count(), 2);
@@ -29,16 +28,16 @@ use burn_gnn_graph::{Graph, GraphError, NodeKey, Relabel, Subgraph};
 #[derive(Debug)]
 pub struct ClusterSampler {
     graph: Graph,
-    /// Per node type: the nodes part by part, and where each part begins.
+    /// Per node type: the nodes sorted by part, and the offset of each part.
     nodes: Vec<(Vec<u32>, Vec<u32>)>,
     num_parts: usize,
 }
 
 impl ClusterSampler {
-    /// From the part of each node, for every node type.
+    /// A sampler for the given part of each node, per node type.
     ///
     /// # Errors
-    /// Unknown type or one named twice, a type without parts, not one part per node.
+    /// An unknown or repeated type; a type without parts; a number of parts other than that of nodes.
     pub fn new<N: NodeKey, I: AsRef<[u32]>>(
         graph: &Graph,
         parts: impl IntoIterator<Item = (N, I)>,
@@ -52,7 +51,7 @@ impl ClusterSampler {
                 return Err(GraphError::Duplicate { what: "node type", name: ntypes[t].clone() });
             }
         }
-        // A part may be empty; of numbers beyond those of nodes most are.
+        // Parts may be empty. A part number beyond the number of nodes is more likely a wrong argument.
         let largest = given.iter().flatten().flatten().copied().max();
         let num_parts = largest.map_or(0, |p| p as usize + 1);
         if num_parts > graph.total_nodes() {
@@ -75,13 +74,13 @@ impl ClusterSampler {
         Ok(Self { graph: graph.clone(), nodes, num_parts })
     }
 
-    /// Number of parts, empty ones included.
+    /// Number of parts, including empty ones.
     pub fn num_parts(&self) -> usize {
         self.num_parts
     }
 
-    /// All parts, for a loader: its batch size is that of parts, and [`Traversal::Random`](crate::Traversal::Random)
-    /// may give one twice, which is an error.
+    /// All parts as seeds for a loader, whose batch size then counts parts.
+    /// [`Traversal::Random`](crate::Traversal::Random) may repeat a part in a batch, which is an error.
     ///
     /// # Errors
     /// 2³² parts or more.
@@ -89,7 +88,8 @@ impl ClusterSampler {
         Seeds::of((0..self.num_parts as u32).collect())
     }
 
-    /// All parts in an order drawn for the epoch of `key`, `parts_per_batch` at a time; the last batch may be smaller.
+    /// Shuffles all parts for the epoch of `key`, and splits them into batches of `parts_per_batch`; the last batch may be
+    /// smaller.
     ///
     /// # Panics
     /// `parts_per_batch` is 0.
@@ -100,10 +100,10 @@ impl ClusterSampler {
             .collect()
     }
 
-    /// The subgraph that the nodes of some parts induce, edges between parts included.
+    /// The subgraph induced by the nodes of some parts, including the edges between parts.
     ///
     /// # Errors
-    /// A part out of range or given twice.
+    /// A part that is out of range or repeated.
     pub fn subgraph(&self, parts: &[u32]) -> Result<Subgraph, GraphError> {
         check_ids("parts", "the graph", parts, self.num_parts)?;
         let of_type = |(order, at): &(Vec<u32>, Vec<u32>)| {

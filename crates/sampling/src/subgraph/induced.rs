@@ -1,4 +1,4 @@
-//! Induces subgraphs by sampled nodes.
+//! Samples the subgraph induced by a sampled neighbourhood.
 
 use crate::batch::mini_batch::MiniBatch;
 use crate::neighbor::sampler::NeighborSampler;
@@ -7,12 +7,12 @@ use crate::random::key::SampleKey;
 use burn_gnn_graph::{EdgeKey, GraphError, KHop, NodeKey, OriginalIds, Relabel};
 
 impl NeighborSampler {
-    /// The subgraph induced by all nodes of a batch, seeds first, with the place of each seed (GLT's `SubGraphLoader`,
-    /// SEAL). `dropped` edges, by id per edge type, are neither followed nor in the result: pairs under test and their
-    /// reverses, which would give the answer away.
+    /// Samples a neighbourhood and returns the subgraph induced by its nodes, seeds first, with the position of each seed
+    /// (GLT's `SubGraphLoader`, SEAL). `dropped` edges (ids per edge type) are neither sampled nor part of the subgraph:
+    /// for example test pairs and their reverses, which would leak the label.
     ///
     /// # Errors
-    /// As [`sample_excluding`](Self::sample_excluding); edges have times, so the seeds need one
+    /// As [`sample_excluding`](Self::sample_excluding); edges have times, so that the seeds need a time
     /// ([`induced_before`](Self::induced_before)).
     ///
     /// # Cost
@@ -27,9 +27,8 @@ impl NeighborSampler {
         self.induced_at(seeds, None, dropped, key)
     }
 
-    /// As [`induced`](Self::induced), over edges strictly before one time of all seeds, which share the subgraph: it is
-    /// that of the graph without later edges. Seeds of different times need a subgraph each:
-    /// [`shadow_before`](Self::shadow_before).
+    /// As [`induced`](Self::induced), but with only the edges strictly before `time`. All seeds share one subgraph and one
+    /// time. For seeds with different times use [`shadow_before`](Self::shadow_before), which makes a subgraph per seed.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -90,7 +89,7 @@ impl NeighborSampler {
     }
 }
 
-/// All nodes of a type in a batch around `seeds`.
+/// All nodes of a type in a batch around `seeds`; the seeds themselves for a sampler without hops.
 pub(super) fn found<'a>(batch: &'a MiniBatch, seeds: &'a [Vec<u32>], t: usize) -> &'a [u32] {
     batch.blocks.first().map_or(&seeds[t], |block| block.src_nodes(t))
 }

@@ -1,4 +1,4 @@
-//! Samples subgraphs, on which a network of any depth runs.
+//! Samples subgraphs: induced, ShaDow, Cluster-GCN and GraphSAINT.
 
 pub(crate) mod cluster;
 mod induced;

@@ -1,4 +1,4 @@
-//! Samples subgraphs of random nodes, edges or walks (GraphSAINT).
+//! Samples subgraphs induced by random nodes, edges or walks (GraphSAINT).
 
 use crate::batch::sampler::Sampler;
 use crate::batch::seeds::{SeedKind, Seeds};
@@ -8,30 +8,31 @@ use crate::walk::random_walk::draw;
 use burn_gnn_graph::internal::{room, setting};
 use burn_gnn_graph::{Graph, GraphError, Relabel, Relation, Subgraph};
 
-/// What a [`SaintSampler`] draws, always with replacement.
+/// How a [`SaintSampler`] draws the nodes of a subgraph. Draws are with replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaintMethod {
-    /// `budget` nodes in proportion to their out-degree, or to 1 where that is 0.
+    /// Draws `budget` nodes with probabilities proportional to their out-degree, or to 1 for out-degree 0.
     Nodes {
-        /// Nodes that are drawn.
+        /// Number of drawn nodes.
         budget: usize,
     },
-    /// Both endpoints of `budget` edges `u -> v`, in proportion to `1 / out-degree of u + 1 / in-degree of v`.
+    /// Draws `budget` edges `u -> v` with probabilities proportional to `1 / out-degree(u) + 1 / in-degree(v)`, and takes
+    /// both endpoints.
     Edges {
-        /// Edges that are drawn.
+        /// Number of drawn edges.
         budget: usize,
     },
-    /// The nodes of walks along out-edges, which end early at nodes without any.
+    /// Takes the nodes of random walks along out-edges. A walk ends early at a node without out-edges.
     Walks {
-        /// Nodes where walks begin, uniform over all nodes.
+        /// Number of start nodes, uniform over all nodes.
         roots: usize,
-        /// Steps of each walk.
+        /// Number of steps of each walk.
         length: usize,
     },
 }
 
-/// Makes batches of subgraphs, each induced by the nodes that a [`SaintMethod`] draws (Zeng et al., "GraphSAINT",
-/// ICLR 2020; DGL's `SAINTSampler`). A full-batch model trains on each as on a graph.
+/// Samples subgraphs induced by randomly drawn nodes (Zeng et al., "GraphSAINT", ICLR 2020; DGL's `SAINTSampler`). A
+/// full-batch model trains on each subgraph as on a graph.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -47,28 +48,29 @@ pub enum SaintMethod {
 /// ```
 ///
 /// # Normalisation
-/// Nodes and edges are in subgraphs with different probabilities. [`coverage`](Self::coverage) counts them, and gives
-/// the weights of losses and of messages that make up for it.
+/// Nodes and edges occur in subgraphs with different probabilities, which biases the loss. [`coverage`](Self::coverage)
+/// estimates these probabilities and returns the weights of losses and messages that correct it.
 ///
 /// # Repeatability
-/// A subgraph is a function of the graph, the key and its number. Nodes are drawn by position, so a renumbered graph
-/// has other subgraphs.
+/// A subgraph is a function of the graph, the key and its number. Draws depend on the order of nodes, so that a
+/// renumbered graph has other subgraphs.
 ///
 /// # Cost
-/// `O(budget · log nodes)`, and that of the induced subgraph.
+/// `O(budget · log nodes)` plus the cost of the induced subgraph.
 #[derive(Debug)]
 pub struct SaintSampler {
     graph: Graph,
     method: SaintMethod,
-    /// For nodes those without out-edges; for edges those with in-edges, then those with out-edges.
+    /// For `Nodes`: the nodes without out-edges. For `Edges`: the nodes with in-edges, and the nodes with out-edges.
     lists: [Vec<u32>; 2],
 }
 
 impl SaintSampler {
-    /// Of a graph of one node type and one edge type.
+    /// A sampler of a graph with one node type and one edge type.
     ///
     /// # Errors
-    /// Several types; a budget or number of roots of 0; edges of a graph without any, nodes of one without nodes.
+    /// Several types; a budget or number of roots of 0; a graph without nodes, or without edges if edges are drawn; edges
+    /// in a file that cannot be read.
     pub fn new(graph: &Graph, method: SaintMethod) -> Result<Self, GraphError> {
         graph.schema().expect_one_type("graph", "`to_homogeneous` makes one of several")?;
         let relation = graph.in_memory(0)?;
@@ -81,8 +83,8 @@ impl SaintSampler {
         }
         let by_edges = matches!(method, SaintMethod::Edges { .. });
         let (arg, remedy) = match by_edges {
-            true => ("edges", "sample edges of a graph that has some, or nodes"),
-            false => ("nodes", "sample a graph that has nodes"),
+            true => ("edges", "use a graph with edges, or `SaintMethod::Nodes`"),
+            false => ("nodes", "use a graph with nodes"),
         };
         if (if by_edges { relation.num_edges() } else { relation.num_src() }) == 0 {
             return Err(GraphError::Empty { arg, remedy });
@@ -101,24 +103,24 @@ impl SaintSampler {
         Ok(Self { graph: graph.clone(), method, lists })
     }
 
-    /// An epoch of so many subgraphs, for a loader, whose batch size is that of subgraphs: a batch of several is
-    /// induced by the nodes of all of them.
+    /// Seeds of an epoch of that many subgraphs, for a loader. A batch of several subgraphs is the subgraph induced by the
+    /// nodes of all of them.
     ///
     /// # Errors
-    /// 2³² or more.
+    /// 2³² subgraphs or more.
     pub fn seeds(&self, subgraphs: usize) -> Result<Seeds, GraphError> {
         Seeds::of((0..u32::try_from(subgraphs).unwrap_or(u32::MAX)).collect())
     }
 
-    /// Subgraph number `number`.
+    /// Samples the subgraph with this number.
     ///
     /// # Errors
-    /// As [`Graph::node_subgraph`]; [`GraphError::OutOfMemory`] for a budget that memory does not hold.
+    /// As [`Graph::node_subgraph`]; [`GraphError::OutOfMemory`] for a budget that does not fit into memory.
     pub fn sample(&self, number: u32, key: SampleKey) -> Result<Subgraph, GraphError> {
         self.graph.induced(vec![self.nodes(&[number], key)?], Relabel::Yes)
     }
 
-    /// Nodes of some subgraphs, ascending, each once.
+    /// Distinct nodes of some subgraphs, ascending.
     fn nodes(&self, numbers: &[u32], key: SampleKey) -> Result<Vec<u32>, GraphError> {
         let (stream, relation) = (key.stream("graphsaint"), &self.graph.relations()[0]);
         let of_each = match self.method {
@@ -130,7 +132,7 @@ impl SaintSampler {
         };
         let count = of_each.saturating_mul(numbers.len() as u128);
         let what = || format!("subgraphs of {count} drawn nodes");
-        let mut nodes = room(count, what, "draw fewer nodes, or fewer subgraphs at a time")?;
+        let mut nodes = room(count, what, "use a smaller budget or fewer subgraphs per batch")?;
         for &number in numbers {
             let mut draws = Draws::new(&stream, u64::from(number));
             match self.method {
@@ -150,7 +152,7 @@ impl SaintSampler {
         Ok(nodes)
     }
 
-    /// The source of an edge, each as often as any other, or a node without out-edges.
+    /// Draws the source of a uniform edge, or a node without out-edges.
     fn node(&self, relation: &Relation, draws: &mut Draws<'_>) -> u32 {
         let edges = relation.num_edges() as u64;
         let drawn = draws.below_wide(edges + self.lists[0].len() as u64);
@@ -163,7 +165,7 @@ impl SaintSampler {
         }
     }
 
-    /// An in-edge of a node that has some, or an out-edge of one that has some: `1 / degree` each.
+    /// Draws a uniform in-edge of a node with in-edges, or a uniform out-edge of a node with out-edges.
     fn edge(&self, relation: &Relation, draws: &mut Draws<'_>) -> [u32; 2] {
         let [with_in, with_out] = &self.lists;
         let drawn = draws.below_wide((with_in.len() + with_out.len()) as u64) as usize;
@@ -175,7 +177,7 @@ impl SaintSampler {
         [v, layout.indices()[row.start + draws.below(row.len() as u32) as usize]]
     }
 
-    /// How often nodes and edges are in `subgraphs` subgraphs of this sampler, those of one epoch of `key`.
+    /// Counts how often nodes and edges occur in `subgraphs` sampled subgraphs (the pre-sampling of GraphSAINT).
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -192,7 +194,7 @@ impl SaintSampler {
     /// As [`sample`](Self::sample).
     ///
     /// # Cost
-    /// That of the subgraphs, one after the other.
+    /// That of sampling the subgraphs sequentially.
     pub fn coverage(&self, subgraphs: usize, key: SampleKey) -> Result<SaintCoverage, GraphError> {
         let relation = &self.graph.relations()[0];
         let (mut nodes, mut edges) =
@@ -207,7 +209,7 @@ impl SaintSampler {
     }
 }
 
-/// The nodes of a walk.
+/// Appends the nodes of one walk.
 fn walk(relation: &Relation, length: usize, draws: &mut Draws<'_>, nodes: &mut Vec<u32>) {
     let csr = relation.csr();
     let mut v = draws.below_wide(relation.num_src() as u64) as u32;
@@ -219,7 +221,7 @@ fn walk(relation: &Relation, length: usize, draws: &mut Draws<'_>, nodes: &mut V
     }
 }
 
-/// In how many subgraphs nodes and edges were: `C_v` and `C_e` of `N`.
+/// Number of subgraphs that contain each node (`C_v`) and each edge (`C_e`), of `N` subgraphs.
 #[derive(Clone, Debug)]
 pub struct SaintCoverage {
     subgraphs: usize,
@@ -237,14 +239,13 @@ impl SaintCoverage {
     pub fn edge_counts(&self) -> &[u32] {
         &self.edges
     }
-    /// `1 / λ_v = N / C_v` by node, by which the losses of a subgraph's nodes are multiplied; a node in no subgraph
-    /// counts as a tenth of one, as in PyTorch Geometric.
+    /// Loss weight of each node, `1 / λ_v = N / C_v`. For a node in no subgraph `C_v` is 0.1, as in PyTorch Geometric.
     pub fn node_weights(&self) -> Vec<f32> {
         let weight = |&c: &u32| self.subgraphs as f64 / if c == 0 { 0.1 } else { f64::from(c) };
         self.nodes.iter().map(|c| weight(c) as f32).collect()
     }
-    /// `1 / α_e = C_v / C_e` by edge id, `v` the destination, by which messages are multiplied before they are
-    /// summed; at most 10⁴, and 0.1 for edges in no subgraph whose destination is in none, as in PyTorch Geometric.
+    /// Message weight of each edge by id, `1 / α_e = C_v / C_e` with destination `v`. It is at most 10⁴, and 0.1 if
+    /// neither the edge nor its destination occurs in a subgraph, as in PyTorch Geometric.
     pub fn edge_weights(&self) -> Vec<f32> {
         let weight = |(&e, &v): (&u32, &u32)| match (self.nodes[v as usize], e) {
             (0, 0) => 0.1,
@@ -261,7 +262,7 @@ impl Sampler for SaintSampler {
 
     fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Subgraph, GraphError> {
         let numbers = seeds.ids().first().map_or(&[][..], |numbers| numbers);
-        // The number of a subgraph says which it is, so that batches of other sizes have the same ones.
+        // Subgraphs are keyed by number and not by step, so that they do not depend on the batch size.
         self.graph.induced(vec![self.nodes(numbers, key.at(key.epoch, 0))?], Relabel::Yes)
     }
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {

@@ -1,4 +1,4 @@
-//! Adapts ShaDow sampling to loaders.
+//! Samples a separate subgraph for every seed (ShaDow).
 
 use crate::batch::sampler::Sampler;
 use crate::batch::seeds::{SeedKind, Seeds};
@@ -9,8 +9,8 @@ use crate::subgraph::induced::found;
 use burn_gnn_graph::internal::by_group;
 use burn_gnn_graph::{GraphError, KHop, NodeKey, Relation};
 
-/// [`NeighborSampler::shadow`] for loaders: for every seed a subgraph of its own, all in one graph. Where edges have
-/// times, seeds have some too ([`Seeds::nodes_before`]), as under [`NeighborSampler::shadow_before`].
+/// Samples ShaDow subgraphs in a loader, as [`NeighborSampler::shadow`] does. If edges have times, seeds need times
+/// ([`Seeds::nodes_before`]), as in [`NeighborSampler::shadow_before`].
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -25,11 +25,11 @@ use burn_gnn_graph::{GraphError, KHop, NodeKey, Relation};
 pub struct ShadowSampler(NeighborSampler);
 
 impl ShadowSampler {
-    /// Of the trees that `sampler` draws.
+    /// Wraps the sampler of the trees.
     pub fn new(sampler: NeighborSampler) -> Self {
         Self(sampler)
     }
-    /// What draws trees.
+    /// The sampler of the trees.
     pub fn sampler(&self) -> &NeighborSampler {
         &self.0
     }
@@ -51,18 +51,19 @@ impl Sampler for ShadowSampler {
 }
 
 impl NeighborSampler {
-    /// For every seed a subgraph of its own, induced by the nodes that were sampled around it, all in one graph
-    /// (ShaDow: Zeng et al., "Decoupling the depth and scope of graph neural networks", NeurIPS 2021). A network of any
-    /// depth runs on it as on a graph, and reads its results at the seeds.
+    /// Samples a neighbourhood for every seed separately, and returns one graph of the subgraphs induced by them (ShaDow:
+    /// Zeng et al., "Decoupling the depth and scope of graph neural networks", NeurIPS 2021). A network of any depth
+    /// runs on this graph; its outputs are read at the seeds.
     ///
-    /// Trees stand one after the other in the order of seeds, each seed first in its tree; a node that several trees
-    /// share is there several times.
+    /// The subgraphs are concatenated in the order of the seeds, and each begins with its seed. A node that belongs to
+    /// several subgraphs occurs several times.
     ///
     /// # Errors
-    /// As [`sample`](Self::sample); edges have times, so seeds need some ([`shadow_before`](Self::shadow_before)).
+    /// As [`sample`](Self::sample); edges have times, so that seeds need times
+    /// ([`shadow_before`](Self::shadow_before)); edges in a file that cannot be read.
     ///
     /// # Cost
-    /// In-degrees of all nodes sampled.
+    /// `O(in-degrees of all sampled nodes)`.
     pub fn shadow<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -71,8 +72,8 @@ impl NeighborSampler {
         self.shadow_of(&self.graph().node_selection("seeds", seeds)?, None, key)
     }
 
-    /// As [`shadow`](Self::shadow), over edges strictly before the time of the seed: neither the nodes of its subgraph
-    /// nor the edges between them depend on later ones.
+    /// As [`shadow`](Self::shadow), but the subgraph of a seed has only edges strictly before the time of the seed, and
+    /// its nodes were sampled along such edges.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -89,7 +90,7 @@ impl NeighborSampler {
     /// As [`sample_before`](Self::sample_before).
     ///
     /// # Cost
-    /// In-degrees of all nodes sampled.
+    /// `O(in-degrees of all sampled nodes)`.
     pub fn shadow_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
@@ -99,7 +100,7 @@ impl NeighborSampler {
         self.shadow_of(&seeds, Some(&times), key)
     }
 
-    /// Of checked seeds, in schema order, and their times.
+    /// [`shadow`](Self::shadow) for validated seeds in schema order.
     pub(crate) fn shadow_of(
         &self,
         seeds: &[Vec<u32>],
@@ -114,7 +115,7 @@ impl NeighborSampler {
         let batch = self.run(seeds, Some(Trees::new(&self.source, seeds, times)), &[], key)?;
         let times: Option<Vec<i64>> = times.map(<[_]>::concat);
         let trees: usize = seeds.iter().map(Vec::len).sum();
-        // Nodes tree by tree, in the order of rows: a stable counting sort by root.
+        // Sorts nodes by tree, keeping the order of rows: a stable counting sort by root.
         let mut nodes = vec![];
         let mut ranges = vec![];
         let mut seed_rows = vec![];

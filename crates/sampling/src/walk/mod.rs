@@ -1,4 +1,4 @@
-//! Walks along edges.
+//! Samples random walks.
 
 pub(crate) mod pinsage;
 pub(crate) mod random_walk;

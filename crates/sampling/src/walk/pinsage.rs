@@ -10,12 +10,13 @@ use crate::walk::random_walk::{NO_NODE, RandomWalk, check_starts};
 use burn_gnn_graph::internal::{room, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation};
 
-/// Finds, for nodes of one type, the nodes of this type that short random walks meet most often (PinSAGE: Ying et al.,
-/// KDD 2018; DGL's `PinSAGESampler`).
+/// Samples neighbours by importance: for each seed, the nodes of its type that short random walks visit most often
+/// (PinSAGE: Ying et al., KDD 2018; DGL's `PinSAGESampler`).
 ///
-/// From each seed start `num_walks` walks of `traversals` rounds of `metapath` (item to user and back to item); before
-/// each round but the first a walk ends with probability `stop`. A node counts once for every round that ends in it,
-/// the seed too. The `num_neighbors` nodes of the highest counts are kept, of equal ones those of the smallest id.
+/// From each seed, `num_walks` walks traverse `metapath` (item to user and back to item) up to `traversals` times. Before
+/// each traversal but the first, a walk ends with probability `stop`. Every traversal that ends in a node counts as a
+/// visit of it; the seed itself counts, too. The `num_neighbors` nodes with the most visits become the neighbours. Among
+/// equal counts the smaller id wins.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -36,23 +37,23 @@ pub struct PinSage {
     round: usize,
     traversals: usize,
     stop: f64,
-    /// Walks from each seed and neighbours of it that a loader asks for.
+    /// Numbers of walks and neighbours per seed in the batches of a loader.
     asked: Option<(usize, usize)>,
 }
 
-/// How often walks from a node met others.
+/// How often walks from seeds visited other nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visits {
-    /// Nodes met, those of one seed in descending count.
+    /// Visited nodes; those of one seed are in descending order of counts.
     pub src: Vec<u32>,
-    /// The seed of each, in the order given.
+    /// The seed of each visited node.
     pub dst: Vec<u32>,
-    /// How often.
+    /// Number of visits.
     pub counts: Vec<u32>,
 }
 
 impl Visits {
-    /// Edges from nodes met to seeds, among `num_nodes` nodes; counts are their weights.
+    /// The relation with an edge from each visited node to its seed, among `num_nodes` nodes; `counts` are edge weights.
     ///
     /// # Errors
     /// A node out of range.
@@ -62,11 +63,11 @@ impl Visits {
 }
 
 impl PinSage {
-    /// See the type.
+    /// A sampler with up to `traversals` traversals of `metapath` per walk and stop probability `stop`.
     ///
     /// # Errors
-    /// As [`RandomWalk::new`]; [`GraphError::OutOfMemory`]; a metapath that does not end where it begins; no
-    /// traversals; `stop` outside `0.0..=1.0`.
+    /// As [`RandomWalk::new`]; [`GraphError::OutOfMemory`]; a metapath that does not end in its start type;
+    /// `traversals` is 0; `stop` outside `0.0..=1.0`.
     pub fn new<K: EdgeKey>(
         graph: &Graph,
         metapath: &[K],
@@ -81,11 +82,11 @@ impl PinSage {
         if !(0.0..=1.0).contains(&stop) {
             return Err(setting("stop", "a probability in 0.0..=1.0", &stop.to_string()));
         }
-        let what = || format!("a metapath of {traversals} rounds");
+        let what = || format!("a metapath of {traversals} traversals");
         let mut metapath = room(
             (round.len() as u128).saturating_mul(traversals as u128),
             what,
-            "ask for fewer rounds",
+            "use fewer traversals",
         )?;
         (0..traversals).for_each(|_| metapath.extend_from_slice(&round));
         let walk = RandomWalk::new(graph, &metapath)?;
@@ -99,11 +100,7 @@ impl PinSage {
                 graph.schema().ntypes()[first],
                 graph.schema().ntypes()[last]
             );
-            return Err(setting(
-                "metapath",
-                "one that ends in the node type where it begins",
-                &found,
-            ));
+            return Err(setting("metapath", "a metapath that ends in its start type", &found));
         }
         Ok(Self {
             walk,
@@ -120,15 +117,15 @@ impl PinSage {
         self.nodes
     }
 
-    /// What a [`Loader`](crate::Loader) asks for: `num_walks` from each seed, and at most `num_neighbors` of the nodes
-    /// that they meet most often.
+    /// Sets the number of walks and the largest number of neighbours per seed in the batches of a
+    /// [`Loader`](crate::Loader).
     #[must_use]
     pub fn with_neighbors(mut self, num_walks: usize, num_neighbors: usize) -> Self {
         self.asked = Some((num_walks, num_neighbors));
         self
     }
 
-    /// The most visited nodes of each seed.
+    /// Samples the most visited nodes of each seed.
     ///
     /// # Errors
     /// A seed out of range.
@@ -177,8 +174,7 @@ impl PinSage {
     }
 }
 
-/// The neighbours of the seeds, which are nodes of the type where the metapath begins; how many,
-/// [`PinSage::with_neighbors`] says.
+/// Batches of neighbours. Seeds are nodes of the start type of the metapath; [`PinSage::with_neighbors`] must be set.
 impl Sampler for PinSage {
     type Seed = u32;
     type Batch = Visits;
@@ -207,7 +203,7 @@ impl PinSage {
     }
 }
 
-/// Without features: the nodes of a batch are seeds and nodes that walks met, in no list of their own.
+/// Loaders read no features for these batches, as visited nodes are not a list of distinct nodes.
 impl SampledBatch for Visits {
     type Id = u32;
 

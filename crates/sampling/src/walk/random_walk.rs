@@ -1,4 +1,22 @@
-//! Samples random walks, also along metapaths and by node2vec.
+//! Samples random walks: uniform, weighted, along metapaths, and node2vec.
+//!
+//! # Algorithm
+//! Walks are independent, so that they run in parallel. The draws of a walk are keyed by its start and its number.
+//!
+//! ```text
+//! for walk in walks, in parallel:
+//!     v = start
+//!     for step in 0..length:
+//!         first order:   p = below(degree) or alias draw in the out-edges of v              # 1
+//!         second order:  repeat p = first-order draw; accept it with probability α / max α   # 2
+//!                        after degree + 64 rejections: exact draw over all neighbours        # 3
+//!         v = indices[p]
+//! ```
+//!
+//! 1. Uniform steps need one random number, weighted steps one alias draw: `O(1)` for a node of any degree.
+//! 2. node2vec weighs a neighbour by the previous node, so that a table per pair of nodes would need `O(Σ degree²)`
+//!    memory. Rejection needs none: one first-order draw and one edge look-up, by binary search (KnightKing, SOSP 2019).
+//! 3. The bound keeps extreme `p` and `q` from looping. The exact draw has the same distribution.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,31 +33,31 @@ use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::{check_len, check_nodes, filled, setting};
 use burn_gnn_graph::{Compressed, EdgeKey, Graph, GraphError, Relation, Schema, Stream};
 
-/// Stands for "the walk had ended" in [`Walks`].
+/// Entry of [`Walks`] after the end of a walk.
 pub const NO_NODE: u32 = u32::MAX;
 
-/// Walks of equal length, one after the other.
+/// Concatenated walks of equal length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walks {
-    /// `num_walks * (length + 1)` nodes; [`NO_NODE`] after the end of a walk.
+    /// Nodes, `num_walks * (length + 1)`; [`NO_NODE`] after the end of a walk.
     pub nodes: Vec<u32>,
-    /// `num_walks * length` edges of the types of the steps; `u32::MAX` after the end of a walk.
+    /// Edge of each step, `num_walks * length`, as an id of the edge type of the step; `u32::MAX` after the end.
     pub edges: Vec<u32>,
-    /// Steps of a walk that does not end early.
+    /// Number of steps of a walk that does not end early.
     pub length: usize,
 }
 
 impl Walks {
     /// Number of walks.
     pub fn len(&self) -> usize {
-        // A length that no memory has room for is one of no walks.
+        // `length + 1` overflows only if there are no walks.
         self.nodes.len() / self.length.saturating_add(1)
     }
-    /// Whether there are none.
+    /// Whether there are no walks.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
-    /// The nodes that walk `i` met, its start included.
+    /// The nodes of walk `i`, including its start.
     ///
     /// # Panics
     /// `i` is not below [`len`](Self::len).
@@ -50,11 +68,11 @@ impl Walks {
     }
 }
 
-/// Walks along out-edges, step `i` along an edge of type `metapath[i]` (DeepWalk: Perozzi et al., KDD 2014;
-/// metapath2vec: Dong et al., KDD 2017). A walk ends early at a node without an out-edge, or without one of a weight
-/// above 0.
+/// Samples random walks along out-edges, where step `i` follows an edge of type `metapath[i]` (DeepWalk: Perozzi et
+/// al., KDD 2014; metapath2vec: Dong et al., KDD 2017). A walk ends early at a node without out-edges of positive
+/// weight.
 ///
-/// Draws are functions of the key, the start, the number of the walk from this start, and the step.
+/// Draws are functions of the key, the start, the number of the walk from that start, and the step.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -75,20 +93,21 @@ pub struct RandomWalk {
 }
 
 impl RandomWalk {
-    /// Uniform steps.
+    /// A sampler of uniform steps.
     ///
     /// # Errors
-    /// Unknown or ambiguous types; types that do not follow each other; none at all.
+    /// Unknown or ambiguous types; an empty metapath, or one whose types do not connect.
     pub fn new<K: EdgeKey>(graph: &Graph, metapath: &[K]) -> Result<Self, GraphError> {
         let metapath = graph.metapath_numbers(metapath, "name an edge type for every step")?;
         let weights = graph.relations().iter().map(|_| None).collect();
         Ok(Self { graph: graph.clone(), metapath, weights, stop: 0.0, per_start: 1 })
     }
 
-    /// Steps along a type in proportion to weights, by edge id.
+    /// Sets weights for the steps along a type, by edge id.
     ///
     /// # Errors
-    /// Unknown type, not one weight per edge, a weight that is negative, infinite or NaN.
+    /// Unknown type; a number of weights other than that of edges; a weight that is negative, infinite or NaN; edges in a
+    /// file that cannot be read.
     pub fn with_weights(
         mut self,
         etype: impl EdgeKey,
@@ -100,10 +119,10 @@ impl RandomWalk {
         Ok(self)
     }
 
-    /// Probability that a walk ends before each of its steps.
+    /// Sets the probability that a walk ends before a step.
     ///
     /// # Errors
-    /// Outside `0.0..=1.0`.
+    /// A probability outside `0.0..=1.0`.
     pub fn with_stop_probability(mut self, stop: f64) -> Result<Self, GraphError> {
         if !(0.0..=1.0).contains(&stop) {
             return Err(setting("stop", "a probability in 0.0..=1.0", &stop.to_string()));
@@ -112,20 +131,20 @@ impl RandomWalk {
         Ok(self)
     }
 
-    /// Walks from each start in the batches of a loader, 1 unless it is given.
+    /// Sets the number of walks from each seed in the batches of a loader; 1 by default.
     #[must_use]
     pub fn with_walks_per_start(mut self, per_start: usize) -> Self {
         self.per_start = per_start;
         self
     }
 
-    /// `per_start` walks from each start, those of one start one after the other.
+    /// Samples `per_start` walks from each start. The walks of one start are adjacent.
     ///
     /// # Errors
     /// A start that is not a node of the first type; [`GraphError::OutOfMemory`]; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(walks · length)`, shared by all threads.
+    /// `O(walks · length)`, in parallel.
     pub fn walk(
         &self,
         starts: &[u32],
@@ -153,8 +172,8 @@ impl RandomWalk {
     }
 }
 
-/// Batches of walks: seeds are nodes of the first type, of which each starts as many as
-/// [`with_walks_per_start`](RandomWalk::with_walks_per_start) says.
+/// Batches of walks. Seeds are nodes of the first type;
+/// [`with_walks_per_start`](RandomWalk::with_walks_per_start) sets the number of walks from each.
 impl Sampler for RandomWalk {
     type Seed = u32;
     type Batch = Walks;
@@ -169,8 +188,8 @@ impl Sampler for RandomWalk {
     }
 }
 
-/// Walks from the seeds, which are nodes of the type of the walk; how long and how many, [`Node2Vec::with_length`] and
-/// [`Node2Vec::with_walks_per_start`] say.
+/// Batches of walks. [`Node2Vec::with_length`] sets the number of steps, [`Node2Vec::with_walks_per_start`] the number
+/// of walks from each seed.
 impl Sampler for Node2Vec {
     type Seed = u32;
     type Batch = Walks;
@@ -193,7 +212,7 @@ impl Sampler for Node2Vec {
     }
 }
 
-/// Refuses seeds that are not nodes of the type in which walks start.
+/// Checks that all seeds are nodes of the type in which walks start.
 pub(crate) fn check_starts(
     seeds: &Seeds,
     ntypes: &[String],
@@ -204,7 +223,7 @@ pub(crate) fn check_starts(
     match (0..ntypes.len()).find(|&t| t != first && !seeds.ids()[t].is_empty()) {
         None => Ok(()),
         Some(t) => {
-            let expected = format!("nodes of `{}`, where walks start", ntypes[first]);
+            let expected = format!("nodes of `{}`, the start type of the walks", ntypes[first]);
             Err(setting("seeds", &expected, &format!("some of `{}`", ntypes[t])))
         }
     }
@@ -214,13 +233,13 @@ impl RandomWalk {
     pub(crate) fn schema(&self) -> &Schema {
         self.graph.schema()
     }
-    /// The node type of starts.
+    /// The node type in which walks start.
     pub(crate) fn first(&self) -> usize {
         self.graph.schema().endpoints(self.metapath[0]).0
     }
 }
 
-/// Tables for draws of the out-edges of each source, of weights by edge id of the relation called `name`.
+/// Builds alias tables over the out-edges of each source. `weights` are by edge id.
 fn tables(name: &str, relation: &Relation, weights: &[f32]) -> Result<AliasTables, GraphError> {
     check_len("weights", "one per edge", relation.num_edges(), weights.len())
         .map_err(|e| e.in_relation(name))?;
@@ -231,7 +250,7 @@ fn tables(name: &str, relation: &Relation, weights: &[f32]) -> Result<AliasTable
     Ok(AliasTables::new(csr.indptr(), &by_position))
 }
 
-/// A position of a row in proportion to weights, uniform without; `None` where there is none to draw.
+/// Draws a position of a row, in proportion to weights if there are any; `None` if no edge can be drawn.
 #[inline]
 pub(crate) fn draw(
     weights: Option<&AliasTables>,
@@ -246,7 +265,7 @@ pub(crate) fn draw(
     Some(row.start + place as usize)
 }
 
-/// Fills walks; `step` gives the next node and the edge to it, or ends the walk.
+/// Runs all walks. `step` returns the next node and the edge to it, or `None` to end the walk.
 fn run(
     starts: &[u32],
     per_start: usize,
@@ -254,7 +273,7 @@ fn run(
     stream: &Stream,
     step: impl Fn(&mut Draws<'_>, usize, &[u32]) -> Option<(u32, u32)> + Sync,
 ) -> Result<Walks, GraphError> {
-    // The number of a walk from its start is a part of the key of its draws.
+    // The number of the walk is part of the key of its draws, as 32 bits.
     if per_start as u64 > u64::from(u32::MAX) {
         return Err(setting("per_start", "at most 4294967295 walks", &per_start.to_string()));
     }
@@ -266,7 +285,7 @@ fn run(
     };
     let what =
         || format!("{per_start} walks of {length} steps from each of {} starts", starts.len());
-    let remedy = "ask for fewer walks at a time";
+    let remedy = "sample fewer walks per call";
     let mut nodes = filled(NO_NODE, places(length as u128 + 1), what, remedy)?;
     let mut edges = filled(u32::MAX, places(length as u128), what, remedy)?;
     let walks = nodes
@@ -288,16 +307,16 @@ fn run(
     Ok(Walks { nodes, edges, length })
 }
 
-/// Second-order walks (node2vec: Grover and Leskovec, KDD 2016): from `t` by way of `v`, the next node `x` is chosen in
-/// proportion to `α(t, x) · w(v, x)`, where `α` is `1 / p` for `x = t`, 1 where there is an edge `x -> t`, and `1 / q`
-/// otherwise.
+/// Samples second-order random walks (node2vec: Grover and Leskovec, KDD 2016). A walk that came from `t` to `v`
+/// continues to `x` with probability proportional to `α(t, x) · w(v, x)`, where `α` is `1 / p` if `x = t`, 1 if there is
+/// an edge `x -> t`, and `1 / q` otherwise.
 ///
-/// In a directed graph the edge asked for is that from the next node back to the one before, as the authors' program
-/// and DGL's `node2vec_random_walk` have it. (The paper's `d(t, x) = 1` is about graphs where both directions are one.)
+/// In a directed graph, `α` depends on the edge from the next node to the previous one, as in the authors' program and
+/// in DGL's `node2vec_random_walk`. (The paper defines `d(t, x) = 1` for undirected graphs.)
 ///
-/// Steps are drawn by rejection (KnightKing: Yang et al., SOSP 2019), so high degrees cost nothing and no neighbour is
-/// cut off; a step takes at most `max α / min α` draws on average. After as many draws as the node has edges, and 64,
-/// the neighbours are weighed instead, which has the same distribution and an end for any `p` and `q`.
+/// Steps are drawn by rejection (KnightKing: Yang et al., SOSP 2019). The cost of a step does not depend on the degree:
+/// it takes at most `max α / min α` draws on average. After `degree + 64` rejected draws the step is drawn exactly from
+/// all neighbours, which has the same distribution.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -315,22 +334,21 @@ pub struct Node2Vec {
     name: String,
     adjacency: Adjacency,
     weights: Option<AliasTables>,
-    /// `α` of the node before, of nodes with an edge to it, and of others, up to a factor that leaves the largest
-    /// finite.
+    /// `α` of the previous node, of nodes with an edge to it, and of other nodes, scaled so that the largest is finite.
     back: f64,
     near: f64,
     away: f64,
-    /// As a sampler of a loader.
+    /// Settings for loaders.
     length: usize,
     per_start: usize,
 }
 
 impl Node2Vec {
-    /// Return parameter `p` and in-out parameter `q`.
+    /// A sampler with return parameter `p` and in-out parameter `q`.
     ///
     /// # Errors
-    /// Unknown type, different source and destination node types, parameters that are not positive and finite; edges in
-    /// a file that cannot be read.
+    /// Unknown type; an edge type between different node types; parameters that are not positive and finite; edges in a
+    /// file that cannot be read.
     pub fn new(graph: &Graph, etype: impl EdgeKey, p: f64, q: f64) -> Result<Self, GraphError> {
         let t = graph.one_node_type(etype, "node2vec")?;
         for (arg, value) in [("p", p), ("q", q)] {
@@ -342,7 +360,7 @@ impl Node2Vec {
         relation.read_stored().map_err(|e| graph.in_etype(t, e))?;
         let (name, adjacency) =
             (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false, false, None));
-        // The inverse of a number near 0 is infinite.
+        // `1 / p` is infinite for a subnormal `p`.
         let near = if p.recip().is_finite() && q.recip().is_finite() { 1.0 } else { p.min(q) };
         Ok(Self {
             schema: graph.schema().clone(),
@@ -359,32 +377,32 @@ impl Node2Vec {
         })
     }
 
-    /// Weights by edge id.
+    /// Sets weights, by edge id.
     ///
     /// # Errors
-    /// Not one weight per edge, a weight that is negative, infinite or NaN.
+    /// A number of weights other than that of edges; a weight that is negative, infinite or NaN.
     pub fn with_weights(mut self, weights: &[f32]) -> Result<Self, GraphError> {
         self.weights = Some(tables(&self.name, &self.relation, weights)?);
         Ok(self)
     }
 
-    /// Steps of each walk that a [`Loader`](crate::Loader) asks for.
+    /// Sets the number of steps of each walk in the batches of a [`Loader`](crate::Loader).
     #[must_use]
     pub fn with_length(mut self, length: usize) -> Self {
         self.length = length;
         self
     }
-    /// Walks from each node that a [`Loader`](crate::Loader) asks for; one unless this is called.
+    /// Sets the number of walks from each seed in the batches of a [`Loader`](crate::Loader); 1 by default.
     #[must_use]
     pub fn with_walks_per_start(mut self, per_start: usize) -> Self {
         self.per_start = per_start;
         self
     }
 
-    /// `per_start` walks of `length` steps from each start.
+    /// Samples `per_start` walks of `length` steps from each start.
     ///
     /// # Errors
-    /// A start out of range; no steps; [`GraphError::OutOfMemory`].
+    /// A start out of range; a length of 0; [`GraphError::OutOfMemory`].
     pub fn walk(
         &self,
         starts: &[u32],
@@ -410,13 +428,13 @@ impl Node2Vec {
                     return Some((x, csr.edge_id(p)));
                 }
             }
-            // The first step is taken at the first draw.
+            // Only later steps reach this: the first one accepts its first draw.
             let p = self.weigh(path[step - 1], row, draws)?;
             Some((csr.indices()[p], csr.edge_id(p)))
         })
     }
 
-    /// `α` of `x` where the walk comes from `before`.
+    /// `α` of `x` for a walk that came from `before`.
     fn bias(&self, before: u32, x: u32) -> f64 {
         if x == before {
             self.back
@@ -427,7 +445,7 @@ impl Node2Vec {
         }
     }
 
-    /// A position of a row in proportion to `α · w`, by a look at all of them.
+    /// Draws a position of a row in proportion to `α · w`, in `O(degree)`.
     fn weigh(&self, before: u32, row: Range<usize>, draws: &mut Draws<'_>) -> Option<usize> {
         let indices = self.relation.csr().indices();
         let mut sums: Vec<f64> = match &self.weights {
@@ -439,13 +457,13 @@ impl Node2Vec {
             total += *sum * self.bias(before, indices[p]);
             *sum = total;
         }
-        // Where one `α` is so small beside the others that it is 0, a row may have none but it, which are equal then.
+        // An `α` may underflow to 0 compared with the others. If all neighbours have it, they are equally likely.
         if total <= 0.0 {
             return draw(self.weights.as_ref(), row, draws);
         }
         let at = draws.unit() * total;
         let place = sums.partition_point(|&sum| sum <= at);
-        // Rounding may reach the end; the last place with a share is where the sum is reached first.
+        // Rounding may place the draw at the sum: it goes to the last position with a positive weight.
         Some(
             row.start
                 + if place < sums.len() { place } else { sums.partition_point(|&sum| sum < total) },
@@ -453,7 +471,7 @@ impl Node2Vec {
     }
 }
 
-/// Draws by rejection at a node of any degree, before its neighbours are weighed.
+/// Rejected draws, in addition to the degree, before the exact draw.
 const SPARE_DRAWS: usize = 64;
 
 impl SampledBatch for Walks {

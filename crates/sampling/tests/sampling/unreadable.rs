@@ -56,6 +56,9 @@ fn degrees_of_a_block_panic_with_the_text_of_the_error() {
         panic_text(|| drop(batch.blocks[0].out_degrees("_E"))),
         panic_text(|| drop(batch.blocks[0].in_degrees("_E"))),
     ] {
-        assert!(text.contains("degrees of a block") && text.contains("the disk is broken"), "{text}");
+        assert!(
+            text.contains("degrees of a block") && text.contains("the disk is broken"),
+            "{text}"
+        );
     }
 }
