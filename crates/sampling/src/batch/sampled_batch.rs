@@ -1,4 +1,4 @@
-//! Defines `SampledBatch`, the ids of a batch whose features are read.
+//! Defines `SampledBatch`: the ids whose features a loader reads with a batch.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,17 @@ use burn_gnn_graph::{KHop, OriginalIds, Subgraph};
 
 use crate::batch::block::Block;
 
-/// What a sampler makes, with the ids whose features are read with it. All methods have a default for batches without
-/// ids.
+/// The ids of the nodes and edges whose features a loader reads with a batch. The defaults are for batches without
+/// features.
 pub trait SampledBatch: Send + 'static {
-    /// Ids of nodes and edges: `u32` in memory, `u64` over several machines.
+    /// Type of ids: `u32` in memory, `u64` on partitioned graphs.
     type Id: Copy + Send + Sync + 'static;
 
-    /// Nodes of a type whose features a network reads, one row each.
+    /// Nodes of a type whose features the network reads, one row per node.
     fn nodes(&self, _ntype: usize) -> Cow<'_, [Self::Id]> {
         Cow::Borrowed(&[])
     }
-    /// Number of lists of edges: one per block.
+    /// Number of blocks, each with a list of edges.
     fn num_blocks(&self) -> usize {
         0
     }
@@ -24,7 +24,7 @@ pub trait SampledBatch: Send + 'static {
     fn edges(&self, _block: usize, _etype: usize) -> Cow<'_, [Self::Id]> {
         Cow::Borrowed(&[])
     }
-    /// Edges of all blocks, to report throughput.
+    /// Number of edges of all blocks, for throughput.
     fn num_edges(&self) -> usize {
         0
     }
@@ -38,7 +38,7 @@ pub trait SampledBatch: Send + 'static {
     }
 }
 
-/// A batch around others has the ids of these.
+/// Implements `SampledBatch` by forwarding to a field.
 macro_rules! of_field {
     ($($batch:ty: $field:ident as $inner:ty $(, $b:ident, $t:ident)?;)*) => {$(
         impl$(<$b: SampledBatch, $t: Send + 'static>)? SampledBatch for $batch {
@@ -71,7 +71,7 @@ of_field! {
     KHop: subgraph as Subgraph;
 }
 
-/// One block: all nodes and edges.
+/// A subgraph counts as one block with all its nodes and edges.
 impl SampledBatch for Subgraph {
     type Id = u32;
 

@@ -5,11 +5,11 @@ use crate::batch::seeds::Seeds;
 use crate::random::key::SampleKey;
 use burn_gnn_graph::GraphError;
 
-/// Makes batches of seeds: of the neighbours of nodes, of edges with negatives, of parts of a graph, on a device, over
-/// many machines.
+/// Makes a batch from some seeds. Implementations sample neighbours of nodes, edges with negatives, or subgraphs, on the
+/// CPU, on a GPU or on several ranks.
 ///
-/// A user-defined sampler needs this one `impl`; a [`Loader`](crate::Loader) adds prefetching on several threads, seed
-/// orders, resuming, features, labels and throughput.
+/// A user-defined sampler needs only this `impl`. A [`Loader`](crate::Loader) adds prefetching on worker threads,
+/// shuffling, resuming, features, labels and throughput.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -48,69 +48,69 @@ use burn_gnn_graph::GraphError;
 /// ```
 ///
 /// # Repeatability
-/// A batch is a function of the arguments of [`sample_batch`](Self::sample_batch) alone: draws come from the
-/// [`SampleKey`], never from the order of calls. So it does not depend on the number of threads.
+/// A batch must be a function of the arguments of [`sample_batch`](Self::sample_batch): random draws come from the
+/// [`SampleKey`], never from the order of calls. Batches then do not depend on the number of threads.
 ///
 /// # Times
-/// Where edges have times, a sampler must refuse seeds without a time in [`check`](Self::check), so that no batch holds
-/// an edge later than its seed: [`NeighborSampler::check_untimed`](crate::NeighborSampler::check_untimed) does.
+/// If edges have times, [`check`](Self::check) must return an error for seeds without times, so that no batch contains an
+/// edge later than its seed: call [`NeighborSampler::check_untimed`](crate::NeighborSampler::check_untimed).
 ///
 /// # Distributed samplers
-/// A sampler that talks to other processes while it makes a batch sets [`IN_ORDER`](Self::IN_ORDER): a loader then
-/// makes its batches one after the other on one thread, in the order of the epoch, so that all processes make the same
-/// calls. What the sampler adds is in [`for_thread`](Self::for_thread), [`before_batch`](Self::before_batch) and
-/// [`own_seeds`](Self::own_seeds). Its errors must reach all processes in the same call. In the other methods it may
-/// talk to them as well: a loader calls `check` when it is made and `for_thread` when an epoch begins.
+/// A sampler that communicates with other ranks sets [`IN_ORDER`](Self::IN_ORDER). A loader then makes its batches
+/// sequentially on one thread, in the order of the epoch, so that all ranks make the same calls. Such a sampler implements
+/// [`for_thread`](Self::for_thread), [`before_batch`](Self::before_batch) and [`own_seeds`](Self::own_seeds), and must
+/// return an error on all ranks in the same call. Its other methods may communicate, too: a loader calls `check` on
+/// construction and `for_thread` at the start of an epoch.
 pub trait Sampler: Send + Sync + Sized + 'static {
-    /// A seed: `u32` where seeds are nodes or edges of a graph in memory.
+    /// Type of a seed: `u32` for nodes or edges of a graph in memory.
     type Seed: Copy + Send + Sync + 'static;
-    /// What is made of some seeds.
+    /// Type of a batch.
     type Batch: SampledBatch;
-    /// What keeps a batch from being made.
+    /// Type of errors.
     type Error: std::error::Error + From<GraphError> + Send + Sync + 'static;
 
-    /// Whether batches must be made one after the other, in the order of the epoch, by one thread.
+    /// Whether batches must be made sequentially by one thread, in the order of the epoch.
     const IN_ORDER: bool = false;
 
-    /// The batch of some seeds, as a function of the arguments alone. Called by several threads at once, unless
+    /// Makes the batch of some seeds, as a function of the arguments. Several threads call it concurrently, unless
     /// [`IN_ORDER`](Self::IN_ORDER).
     ///
     /// # Errors
-    /// Whatever keeps the batch from being made; the loader hands it to its caller.
+    /// Any error of sampling; the loader returns it to its caller.
     fn sample_batch(
         &self,
         seeds: &Seeds<Self::Seed>,
         key: SampleKey,
     ) -> Result<Self::Batch, Self::Error>;
 
-    /// Refuses seeds that the sampler cannot make batches of: all of them, when a loader is made.
+    /// Validates all seeds, when a loader is constructed.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Seeds that the sampler does not support.
     fn check(&self, _seeds: &Seeds<Self::Seed>) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Those of the seeds of a batch that belong to this process, and to which features and labels are read; all by
+    /// Selects the seeds of a batch that belong to this rank: features and labels are read for these. All seeds by
     /// default.
     fn own_seeds(&self, seeds: Seeds<Self::Seed>, _batch: &Self::Batch) -> Seeds<Self::Seed> {
         seeds
     }
 
-    /// A sampler for the threads of a loader that makes the same batches, where they cannot share this one with the
-    /// caller's thread.
+    /// Returns a separate sampler for the worker thread of a loader, if it cannot share this one with the caller's thread.
+    /// It must make the same batches.
     ///
     /// # Errors
-    /// What keeps it from being made.
+    /// The sampler cannot be constructed.
     fn for_thread(&self) -> Result<Option<Self>, Self::Error> {
         Ok(None)
     }
 
-    /// Called by the thread of a loader before it makes batch number `batch` of an epoch: whether it is still `wanted`
-    /// here. A loader whose epoch was dropped makes this one call more, if the sampler is [`IN_ORDER`](Self::IN_ORDER).
+    /// Called by the thread of a loader before batch `batch` of an epoch. `wanted` is false if the epoch was dropped on
+    /// this rank; an [`IN_ORDER`](Self::IN_ORDER) sampler then gets this last call, so that it can inform other ranks.
     ///
     /// # Errors
-    /// It is not wanted in another process.
+    /// Another rank has dropped the epoch.
     fn before_batch(&self, _batch: usize, _wanted: bool) -> Result<(), Self::Error> {
         Ok(())
     }

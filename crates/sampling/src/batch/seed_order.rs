@@ -1,19 +1,19 @@
-//! Orders seeds, shuffled or not.
+//! Defines `Traversal`: the order of seeds in an epoch.
 
 use rayon::prelude::*;
 
 use crate::random::generator::Draws;
 use burn_gnn_graph::Stream;
 
-/// How an epoch goes through its seeds.
+/// The order in which an epoch visits its seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Traversal {
-    /// As they were given.
+    /// The given order.
     ByOrder,
-    /// Each once, in an order drawn for the epoch over the whole list, not over a buffer.
+    /// A random permutation of the whole list (not of a buffer), different for each epoch.
     #[default]
     Shuffled,
-    /// As many draws as there are seeds, with replacement.
+    /// As many draws with replacement as there are seeds.
     Random,
 }
 
@@ -43,7 +43,7 @@ impl Traversal {
     }
 }
 
-/// `0..n` by keys of 64 bits, equal keys in order.
+/// Shuffles `0..n` by sorting random keys of 64 bits; equal keys keep their order.
 pub(crate) fn shuffled(n: usize, purpose: &str, seed: u64, epoch: u64) -> Vec<u32> {
     let stream = Stream::new(seed, &format!("shuffle/{purpose}"), epoch);
     let key = |i: u32| {

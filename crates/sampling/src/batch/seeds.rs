@@ -1,11 +1,11 @@
-//! Holds the seeds of an epoch and of a batch.
+//! Defines `Seeds`: the seeds of an epoch or of a batch.
 
 use std::sync::Arc;
 
 use burn_gnn_graph::internal::{check_len, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, Schema};
 
-/// What seeds are: by it labels and features of seeds are chosen.
+/// What seeds are. It decides which labels and features belong to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SeedKind {
@@ -13,15 +13,15 @@ pub enum SeedKind {
     Nodes,
     /// Edges, a list per edge type.
     Edges,
-    /// What only the sampler knows, such as parts of a graph.
+    /// Objects that only the sampler interprets, such as parts of a graph.
     Other,
 }
 
-/// Seeds per type, and the time of each, if any: all that a [`Loader`](crate::Loader) cuts into batches, and those of
+/// Seeds per type, optionally with times: all seeds that a [`Loader`](crate::Loader) splits into batches, or the seeds of
 /// one batch.
 ///
-/// A batch is cut out of the concatenated list of all seeds, type after type in schema order, or of an order drawn over
-/// it. So a shuffled batch of several types has about as many seeds of each as their share of all.
+/// A loader concatenates the seeds of all types in schema order, orders them by its [`Traversal`](crate::Traversal), and
+/// splits the result into batches. A shuffled batch therefore mixes types in proportion to their numbers of seeds.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -40,18 +40,18 @@ pub struct Seeds<T = u32> {
     kind: SeedKind,
     ids: Vec<Vec<T>>,
     times: Option<Vec<Vec<i64>>>,
-    /// Length of the list of each process, where each has one of its own.
+    /// Number of seeds of each rank, if ranks have different lists.
     of_each: Option<Vec<u64>>,
     total: usize,
-    /// Names of the types, where they are known.
+    /// Names of the types, if known.
     schema: Option<Arc<Schema>>,
 }
 
 impl Seeds {
-    /// Nodes, given by id per node type by name.
+    /// Nodes as seeds, given by id per node type.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range, 2³² seeds or more.
+    /// An unknown or repeated type; an id out of range; 2³² seeds or more.
     pub fn nodes<N: NodeKey, I: AsRef<[u32]>>(
         g: &Graph,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -60,12 +60,12 @@ impl Seeds {
             .with_schema(g.schema()))
     }
 
-    /// Nodes with a time of each, given per node type by name: batches hold edges strictly before it. Each seed has a
-    /// tree of its own, so that seeds of different times share a batch but no row, as under
-    /// [`NeighborSampler::sample_before`](crate::NeighborSampler::sample_before).
+    /// Nodes with times as seeds, given per node type. Batches contain only edges strictly before the time of the seed. Each
+    /// seed has a separate tree, as in [`NeighborSampler::sample_before`](crate::NeighborSampler::sample_before), so that
+    /// seeds of different times can be in one batch.
     ///
     /// # Errors
-    /// As [`nodes`](Self::nodes); not one time per seed.
+    /// As [`nodes`](Self::nodes); a number of times other than that of seeds.
     pub fn nodes_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         g: &Graph,
         seeds: impl IntoIterator<Item = (N, I, T)>,
@@ -81,10 +81,10 @@ impl Seeds {
             .with_schema(g.schema()))
     }
 
-    /// Edges, given by id per edge type by name.
+    /// Edges as seeds, given by id per edge type.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range, 2³² seeds or more.
+    /// An unknown or repeated type; an id out of range; 2³² seeds or more.
     pub fn edges<K: EdgeKey, I: AsRef<[u32]>>(
         g: &Graph,
         seeds: impl IntoIterator<Item = (K, I)>,
@@ -93,7 +93,7 @@ impl Seeds {
             .with_schema(g.schema()))
     }
 
-    /// Edges with a time of each instead of its own, given per edge type by name.
+    /// Edges with given times as seeds, instead of the times of the edges.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -109,7 +109,7 @@ impl Seeds {
     /// ```
     ///
     /// # Errors
-    /// As [`edges`](Self::edges); not one time per seed.
+    /// As [`edges`](Self::edges); a number of times other than that of seeds.
     pub fn edges_before<K: EdgeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         g: &Graph,
         seeds: impl IntoIterator<Item = (K, I, T)>,
@@ -126,10 +126,10 @@ impl Seeds {
 }
 
 impl<T> Seeds<T> {
-    /// Of lists per type, as the sampler numbers types, with a time of each seed, if any.
+    /// Seeds from one list per type, in the order of types of the sampler, optionally with the time of each seed.
     ///
     /// # Errors
-    /// Not one time per seed, 2³² seeds or more.
+    /// A number of times other than that of seeds; 2³² seeds or more.
     pub fn new(
         kind: SeedKind,
         ids: Vec<Vec<T>>,
@@ -145,7 +145,7 @@ impl<T> Seeds<T> {
         Ok(Self { kind, ids, times, of_each: None, total, schema: None })
     }
 
-    /// Of one list of what only the sampler knows.
+    /// Seeds of kind [`SeedKind::Other`], from one list.
     ///
     /// # Errors
     /// 2³² seeds or more.
@@ -153,17 +153,17 @@ impl<T> Seeds<T> {
         Self::new(SeedKind::Other, vec![seeds], None)
     }
 
-    /// As these, whose types have the names of `schema`: for samplers of other graphs than those in memory.
+    /// Sets the names of the types, for samplers whose graph is not in memory.
     #[must_use]
     pub fn with_schema(self, schema: &Arc<Schema>) -> Self {
         Self { schema: Some(schema.clone()), ..self }
     }
 
-    /// As these, where other processes have lists of their own, as long as `of_each` says: a batch takes the same
-    /// positions of all lists, and [`total`](Self::total) counts the seeds there.
+    /// Sets the number of seeds of each rank, if ranks have different lists. A batch takes the same positions of all lists,
+    /// and [`total`](Self::total) counts the seeds of all ranks.
     ///
     /// # Errors
-    /// A list of 2³² seeds or more.
+    /// A rank with 2³² seeds or more.
     pub fn of_each_process(mut self, of_each: &[u64]) -> Result<Self, GraphError> {
         let longest = of_each.iter().copied().max().unwrap_or(0);
         check_positions(std::iter::once(usize::try_from(longest).unwrap_or(usize::MAX)))?;
@@ -171,7 +171,7 @@ impl<T> Seeds<T> {
         Ok(self)
     }
 
-    /// What they are.
+    /// What the seeds are.
     pub fn kind(&self) -> SeedKind {
         self.kind
     }
@@ -179,11 +179,11 @@ impl<T> Seeds<T> {
     pub fn ids(&self) -> &[Vec<T>] {
         &self.ids
     }
-    /// Seeds per type.
+    /// [`ids`](Self::ids) by value.
     pub(crate) fn into_ids(self) -> Vec<Vec<T>> {
         self.ids
     }
-    /// The types of the seeds, where they are known.
+    /// Names of the types, if known.
     pub(crate) fn schema(&self) -> Option<&Arc<Schema>> {
         self.schema.as_ref()
     }
@@ -191,33 +191,32 @@ impl<T> Seeds<T> {
     pub fn times(&self) -> Option<&[Vec<i64>]> {
         self.times.as_deref()
     }
-    /// Positions that an epoch goes through.
+    /// Number of positions of an epoch: the number of seeds, or the largest number of seeds of a rank.
     pub fn len(&self) -> usize {
         match &self.of_each {
             Some(of_each) => of_each.iter().copied().max().unwrap_or(0) as usize,
             None => self.ids.iter().map(Vec::len).sum(),
         }
     }
-    /// Whether there are none.
+    /// Whether there are no seeds.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Seeds on all processes.
+    /// Number of seeds of all ranks.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// Replaces the ids by those that this process owns; drops their times.
+    /// Replaces the ids by those of the seeds that this rank owns, without times.
     #[must_use]
     pub fn with_own(self, ids: Vec<Vec<T>>) -> Self {
         Self { ids, times: None, ..self }
     }
 
-    /// Refuses other seeds than a sampler makes batches of: of another kind, or of a graph with another number of
-    /// types.
+    /// Checks that seeds have this kind and one list per type.
     ///
     /// # Errors
-    /// What was expected, and what was found.
+    /// Another kind, or another number of types.
     pub fn expect(&self, kind: SeedKind, types: usize) -> Result<(), GraphError> {
         self.expect_kind(kind)?;
         check_len("seeds", "one list per type of the graph", types, self.ids.len())
@@ -227,13 +226,13 @@ impl<T> Seeds<T> {
             let name = |kind| match kind {
                 SeedKind::Nodes => "nodes (`Seeds::nodes`)",
                 SeedKind::Edges => "edges (`Seeds::edges`)",
-                SeedKind::Other => "what the sampler numbers (`Seeds::of`)",
+                SeedKind::Other => "objects of another kind (`Seeds::of`)",
             };
             return Err(setting("seeds", name(kind), name(self.kind)));
         }
         Ok(())
     }
-    /// Refuses times, for a sampler that has none.
+    /// Checks that seeds have no times, for a sampler without times.
     ///
     /// # Errors
     /// Seeds have times.
@@ -241,7 +240,7 @@ impl<T> Seeds<T> {
         if self.times.is_some() {
             Err(setting(
                 "times",
-                "none, as the sampler is not temporal and takes edges of any time",
+                "none, because the sampler has no times and samples edges of any time",
                 "one per seed",
             ))
         } else {
@@ -251,8 +250,8 @@ impl<T> Seeds<T> {
 }
 
 impl<T: Copy> Seeds<T> {
-    /// The seeds at some positions of the concatenated list; positions beyond its end, where another process has a
-    /// longer one, have none.
+    /// Selects the seeds at positions of the concatenated list. Positions beyond its end, which exist if another rank has a
+    /// longer list, select nothing.
     #[must_use]
     pub fn select(&self, positions: &[u32]) -> Self {
         let mut ends: Vec<usize> = self.ids.iter().map(Vec::len).collect();
@@ -276,10 +275,10 @@ impl<T: Copy> Seeds<T> {
         Self { kind: self.kind, ids, times, of_each: None, total, schema: self.schema.clone() }
     }
 
-    /// The seeds from position `start` to `end`, for loaders of a part.
+    /// The seeds at positions `start..end`, for loaders of a part of the seeds.
     ///
     /// # Panics
-    /// `start` is beyond `end`.
+    /// `start` is greater than `end`.
     #[track_caller]
     #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Self {
@@ -291,7 +290,7 @@ impl<T: Copy> Seeds<T> {
         Self { of_each, ..self.select(&positions) }
     }
 
-    /// Those that `keep` says, with their times; [`total`](Self::total) stays.
+    /// Keeps the seeds for which `keep` returns true, with their times. [`total`](Self::total) does not change.
     #[must_use]
     pub fn filter(&self, keep: impl Fn(T) -> bool) -> Self {
         let all = self.ids.iter().flatten().zip(0u32..);
@@ -300,7 +299,7 @@ impl<T: Copy> Seeds<T> {
     }
 }
 
-/// Lists by the number of their type, and the times of each type.
+/// Separates ids and times, by type number.
 #[allow(clippy::type_complexity)] // The arguments, sorted.
 fn with_times<K, I: AsRef<[u32]>, T: AsRef<[i64]>>(
     types: usize,
@@ -319,7 +318,7 @@ fn with_times<K, I: AsRef<[u32]>, T: AsRef<[i64]>>(
     Ok((named, times))
 }
 
-/// The number of seeds over all lists, unless it is more than positions of 32 bits.
+/// Sums the numbers of seeds, and checks that positions fit `u32`.
 fn check_positions(counts: impl Iterator<Item = usize>) -> Result<usize, GraphError> {
     let (count, limit) = (counts.map(|n| n as u64).sum::<u64>(), u64::from(u32::MAX));
     if count <= limit {
@@ -397,7 +396,7 @@ mod tests {
         let e = Seeds::of(vec![1]).unwrap().expect(SeedKind::Edges, 1).unwrap_err().to_string();
         assert_eq!(
             e,
-            "`seeds`: expected edges (`Seeds::edges`), got what the sampler numbers (`Seeds::of`)"
+            "`seeds`: expected edges (`Seeds::edges`), got objects of another kind (`Seeds::of`)"
         );
     }
 }

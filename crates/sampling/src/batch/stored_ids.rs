@@ -1,9 +1,9 @@
-//! Reads the ids of edges by their positions in rows of a file.
+//! Reads edge ids of a relation in a file.
 
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{EdgeReader, GraphError};
 
-/// Original ids of the edges at places inside the rows of `dst`, as many for each as `indptr` says.
+/// Original ids of edges, given by positions within the rows of `dst`; `indptr` holds the offset of each row in `places`.
 pub(crate) fn edge_ids(
     reader: &dyn EdgeReader,
     dst: &[u32],
@@ -30,9 +30,8 @@ pub(crate) fn edge_ids(
     Ok(ids)
 }
 
-/// The id in the graph of the edge of a stored relation with an original id; `None` where no edge has it, or its number
-/// does not fit `u32`. `original` is what [`Relation::original_edge_ids`](burn_gnn_graph::Relation::original_edge_ids)
-/// returns.
+/// Id in the graph of the edge with original id `id`; `None` if there is no such edge or its id does not fit `u32`.
+/// `original` is the result of [`Relation::original_edge_ids`](burn_gnn_graph::Relation::original_edge_ids).
 pub(crate) fn edge_of(original: Option<&[u64]>, id: u64) -> Option<u32> {
     match original {
         None => u32::try_from(id).ok(),

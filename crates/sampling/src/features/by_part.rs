@@ -1,20 +1,20 @@
-//! Gathers rows that are distributed over several sources.
+//! Splits a gather over several parts, and restores the order of rows.
 
 use burn::tensor::{Device, Int, Tensor};
 
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::row_index;
 
-/// Rows that were asked for, by the part that has them.
+/// Requested rows, grouped by the part that stores them.
 pub(super) struct ByPart {
-    /// Rows of each part, in the order asked for.
+    /// Rows to read from each part, in request order.
     pub(super) rows: Vec<Vec<u32>>,
-    /// Part of each row asked for, and its place among those of the part.
+    /// Part of each requested row, and its position among the rows of the part.
     pub(super) of: Vec<(usize, usize)>,
 }
 
 impl ByPart {
-    /// Of the part and the row there of each row asked for.
+    /// Groups requested rows, given as `(part, row in the part)`.
     pub(super) fn new(parts: usize, asked: impl Iterator<Item = (usize, u32)>) -> Self {
         let mut rows = vec![vec![]; parts];
         let place = |(part, row): (usize, u32)| {
@@ -26,8 +26,8 @@ impl ByPart {
         Self { rows, of }
     }
 
-    /// The rows in the order asked for, of what each part that has some gives on `device`; none where no rows were
-    /// asked for.
+    /// Concatenates the tensors of all parts on `device`, and reorders the rows to request order. `None` if no rows were
+    /// requested.
     pub(super) fn gather(
         &self,
         device: &Device,
@@ -42,7 +42,7 @@ impl ByPart {
             starts.push(starts[part] + rows.len());
         }
         if found.len() < 2 {
-            // All from one place, in their order.
+            // One part only: its rows are in request order already.
             return Ok(found.pop());
         }
         let order = self.of.iter().map(|&(part, row)| starts[part] + row);
@@ -51,7 +51,7 @@ impl ByPart {
     }
 }
 
-/// Rows of a tensor on `owner`, of which there are some, as a tensor on `device`.
+/// Selects rows (at least one) of a tensor on `owner`, and moves them to `device`.
 pub(super) fn select(x: &Tensor<2>, rows: &[u32], owner: &Device, device: &Device) -> Tensor<2> {
     let index: Tensor<1, Int> = row_index(rows.iter().map(|&row| row as usize), owner);
     let found = x.clone().select(0, index);

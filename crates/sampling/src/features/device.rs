@@ -1,4 +1,4 @@
-//! Caches features of hot nodes on devices; the rest is in a source on the host.
+//! Caches the features of hot nodes in device memory.
 
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -8,14 +8,12 @@ use crate::features::source::FeatureSource;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::{check_ids, setting};
 
-/// A source whose hot nodes have their features cached in the memory of devices (GraphLearn-for-PyTorch: `Feature` with
-/// `split_ratio` and `device_group_list`): the tier on top, behind which [`TieredRows`](crate::TieredRows) or any other
-/// source may stand.
+/// Caches the features of hot nodes in device memory, in front of [`TieredRows`](crate::TieredRows) or any other source
+/// (GraphLearn-for-PyTorch: `Feature` with `split_ratio` and `device_group_list`).
 ///
-/// Devices come in groups. Each group caches all hot rows, divided among its devices: row number `i` of them is on
-/// device `i mod n`. A batch for a device takes hot rows from its own group and the others from the source, each row in
-/// its place; what comes out does not depend on the split. A batch for a device of no group is read from the source
-/// alone.
+/// Devices are organised in groups. Each group caches all hot rows, distributed over its `n` devices: hot row `i` is on
+/// device `i mod n`. A batch for a device reads hot rows from the group of the device and the others from the source; the
+/// result does not depend on the split. A batch for a device outside all groups reads only the source.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -31,8 +29,8 @@ use burn_gnn_graph::internal::{check_ids, setting};
 /// ```
 ///
 /// # Cost
-/// `4 · width` bytes per hot row and group on devices, 4 bytes per row on the host. A gather copies cold rows to the
-/// device once, and puts all rows in their order there.
+/// `4 · width` bytes per hot row and group on devices, and 4 bytes per row on the host. A gather copies cold rows to the
+/// device once, and reorders all rows there.
 #[derive(Debug)]
 pub struct DeviceRows<S> {
     groups: Vec<Group>,
@@ -44,16 +42,16 @@ pub struct DeviceRows<S> {
 #[derive(Debug)]
 struct Group(Vec<(Device, Tensor<2>)>);
 
-/// Rows that are read from the source at a time when groups are filled: memory on the host beside the rows.
+/// Rows that are read from the source at a time when a group is filled, which bounds the memory on the host.
 const PIECE: usize = 1 << 16;
 
 impl<S: FeatureSource> DeviceRows<S> {
-    /// Keeps the first `round(split_ratio · rows)` of `hot_order`, the ids in descending order of hotness, on the
+    /// Caches the first `round(split_ratio · rows)` ids of `hot_order`, which are in descending order of hotness, on the
     /// devices of each group.
     ///
     /// # Errors
-    /// A ratio outside `0.0..=1.0`; ids out of range or repeated; too few; a group without devices, a device in two
-    /// places; what keeps the source from reading.
+    /// A ratio outside `0.0..=1.0`; ids that are out of range, repeated or too few; a group without devices; a device that
+    /// occurs twice; a source that cannot be read.
     pub fn with_ratio(
         behind: S,
         hot_order: &[u32],
@@ -64,7 +62,7 @@ impl<S: FeatureSource> DeviceRows<S> {
         Self::with_rows(behind, hot, groups)
     }
 
-    /// Keeps as many of the first rows of `hot_order` as `budget` bytes on each device hold, for groups of equal size.
+    /// Caches as many of the first ids of `hot_order` as fit into `budget` bytes per device. Groups must have equal sizes.
     ///
     /// # Errors
     /// As [`with_ratio`](Self::with_ratio).
@@ -112,11 +110,11 @@ impl<S: FeatureSource> DeviceRows<S> {
         Ok(Self { groups, hot: index, behind })
     }
 
-    /// Rows taken from devices and from the source since the start.
+    /// Number of rows read from devices and from the source since construction.
     pub fn hits(&self) -> Hits {
         self.hot.hits()
     }
-    /// The source of the other rows.
+    /// The source of the rows that are not cached.
     pub fn behind(&self) -> &S {
         &self.behind
     }
@@ -146,7 +144,7 @@ impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
     fn width(&self) -> usize {
         self.behind.width()
     }
-    /// Into memory of the host, from the source alone.
+    /// Reads only the source, as the destination is host memory.
     fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
         self.behind.read_rows(ids, out)
     }
@@ -158,7 +156,7 @@ impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
             self.hot.count(0, ids.len());
             return self.behind.gather_tensor(ids, device);
         };
-        // A part for each share, and the source.
+        // One part per device of the group, and one for the source.
         let n = shares.len();
         let place = |&id: &u32| match self.hot.place(id) {
             None => (n, id),

@@ -14,7 +14,7 @@ use burn_gnn_files::{AtomicFile, DataError};
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::setting;
 
-/// The smallest numbers that round to infinity: halfway between the largest finite one and the next power of two.
+/// The smallest numbers that round to infinity: halfway between the largest finite number and the next power of two.
 const F16_END: f32 = 65520.0;
 const BF16_END: f32 = f32::from_bits(0x7F7F_8000);
 
@@ -38,8 +38,8 @@ impl RowType {
         }
     }
 
-    /// This type for numbers that may be too large for it: they become the nearest one of its range and are counted,
-    /// instead of an error. Infinities of a type that has none (`I8`) are such numbers; NaN stays an error there.
+    /// Clips numbers outside the range of this type to its nearest number and counts them, instead of returning an error.
+    /// Infinities are clipped for `I8`, which has none; NaN remains an error there.
     pub fn saturating(self) -> RowConversion {
         RowConversion { kept: self, saturate: true }
     }
@@ -62,8 +62,8 @@ impl RowType {
         }
     }
 
-    /// Whether a number has no neighbour in the type: it is finite and would become infinite, or the type has no such
-    /// value.
+    /// Whether a number is outside the range of the type: a finite number that would become infinite, or a value that the
+    /// type cannot represent.
     fn is_outside(self, x: f32) -> bool {
         match self {
             Self::F32 => false,
@@ -73,7 +73,7 @@ impl RowType {
         }
     }
 
-    /// Little-endian bytes of numbers; those outside are infinite, or the last ones of `I8`.
+    /// Little-endian bytes of numbers. Numbers outside the range become infinite, or the limits of `I8`.
     fn encode(self, values: impl Iterator<Item = f32>) -> Vec<u8> {
         match self {
             Self::F32 => values.flat_map(f32::to_le_bytes).collect(),
@@ -85,7 +85,7 @@ impl RowType {
         }
     }
 
-    /// Writes every entry of `out`: the numbers out of the bytes of a row, which need not be aligned.
+    /// Converts the bytes of a row, which need not be aligned, and writes every entry of `out`.
     #[inline]
     pub(crate) fn widen(self, bytes: &[u8], out: &mut [MaybeUninit<f32>]) {
         assert_eq!(bytes.len(), out.len() * self.bytes(), "one entry per number");
@@ -108,8 +108,8 @@ impl RowType {
     }
 }
 
-/// What rows are stored as, and what becomes of finite numbers outside the range of that type: a [`RowType`] alone
-/// makes them an error, [`RowType::saturating`] clips and counts them.
+/// The element type of stored rows, and how numbers outside its range are handled: a [`RowType`] converts into an error
+/// for such numbers, [`RowType::saturating`] into clipping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowConversion {
     kept: RowType,
@@ -123,12 +123,13 @@ impl From<RowType> for RowConversion {
 }
 
 impl RowConversion {
-    /// The type of the stored numbers.
+    /// Element type.
     pub fn row_type(self) -> RowType {
         self.kept
     }
 
-    /// Bytes of the rows from `first` on, `width` numbers each, and how many of the numbers were clipped.
+    /// Converts rows of `width` numbers to bytes, and counts clipped numbers. `first` is the number of the first row, for
+    /// errors.
     ///
     /// # Errors
     /// [`GraphError::RowRange`].
@@ -160,7 +161,7 @@ impl RowConversion {
     }
 }
 
-/// Writes as many numbers as there is room for.
+/// Writes numbers until `out` is full.
 #[inline(always)]
 fn put(out: &mut [MaybeUninit<f32>], numbers: impl Iterator<Item = f32>) {
     for (o, x) in out.iter_mut().zip(numbers) {
@@ -168,18 +169,18 @@ fn put(out: &mut [MaybeUninit<f32>], numbers: impl Iterator<Item = f32>) {
     }
 }
 
-/// Name of the tensor in a file of rows.
+/// Name of the tensor in a feature file.
 pub(crate) const TENSOR: &str = "rows";
-/// Entry of the header that holds the scale of integers.
+/// Header entry of the scale of integers.
 pub(crate) const SCALE: &str = "scale";
-/// Entry of the header that holds the hash of shape, type, scale and rows.
+/// Header entry of the hash of shape, type, scale and rows.
 pub(crate) const CHECKSUM: &str = "checksum";
-/// Stands for the hash until the rows are written.
+/// Placeholder of the hash until all rows are written.
 const UNKNOWN: &str = "0000000000000000";
-/// Rows that are in memory while a file is written: a multiple of eight, as parts of what is hashed must be.
+/// Rows in memory while a file is written; a multiple of eight, because the hash needs chunks of whole words.
 const CHUNK: usize = 4096;
 
-/// The hash of a file of rows before its rows are hashed.
+/// Starts the hash of a feature file with its shape, type and scale.
 pub(crate) fn row_hash(rows: usize, width: usize, kept: RowType) -> Hash {
     let mut hash = Hash::new();
     hash.word(rows as u64);
@@ -191,10 +192,10 @@ pub(crate) fn row_hash(rows: usize, width: usize, kept: RowType) -> Hash {
     hash
 }
 
-/// Writes all rows of a source to a file that [`MappedRows`](crate::MappedRows) opens: safetensors with one tensor
-/// `rows` and a checksum in its header, which [`MappedRows::verify`](crate::MappedRows::verify) compares. Only some
-/// thousand rows are in memory at a time. Returns how many numbers were clipped, which is 0 unless
-/// [saturation](RowType::saturating) was asked for.
+/// Writes all rows of a source to a file for [`MappedRows`](crate::MappedRows): safetensors with one tensor `rows` and a
+/// checksum in the header, which [`MappedRows::verify`](crate::MappedRows::verify) compares. Only a few thousand rows are
+/// in memory at a time. Returns the number of clipped values, which is 0 unless `kept` is
+/// [saturating](RowType::saturating).
 ///
 /// ```
 /// use burn_gnn_files::DataError;
@@ -210,8 +211,8 @@ pub(crate) fn row_hash(rows: usize, width: usize, kept: RowType) -> Hash {
 /// ```
 ///
 /// # Errors
-/// A scale that is not positive; [`GraphError::RowRange`] for a number that `kept` does not hold; what keeps the source
-/// from reading; [`DataError::Io`]. The file is complete or not there.
+/// A scale that is not positive; [`GraphError::RowRange`] for a number outside the range of `kept`; a source that cannot
+/// be read; [`DataError::Io`]. After an error the file does not exist.
 pub fn write_rows(
     path: impl AsRef<Path>,
     source: &dyn FeatureSource,

@@ -1,4 +1,4 @@
-//! Indexes the hot nodes of a source.
+//! Index of the cached rows of a source.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::{check_ids, setting};
 
-/// Stands for a row that is not hot.
+/// Index entry of a row that is not cached.
 const COLD: u32 = u32::MAX;
 
-/// The first `round(split_ratio · rows)` of `hot_order`, the ids in descending order of hotness.
+/// The first `round(split_ratio · rows)` ids of `hot_order`.
 ///
 /// # Errors
-/// A ratio outside `0.0..=1.0`, too few ids.
+/// A ratio outside `0.0..=1.0`; too few ids.
 pub(super) fn share(
     hot_order: &[u32],
     split_ratio: f64,
@@ -32,24 +32,24 @@ pub(super) fn share(
     Ok(&hot_order[..count])
 }
 
-/// As many of the first ids of `hot_order` as there are rows of `width` numbers in `budget` bytes, times `devices` that
-/// divide them.
+/// As many of the first ids of `hot_order` as rows of `width` numbers fit into `budget` bytes on each of `devices`
+/// devices.
 pub(super) fn within(hot_order: &[u32], budget: usize, width: usize, devices: usize) -> &[u32] {
     let count = budget.checked_div(width * 4).unwrap_or(usize::MAX).saturating_mul(devices);
     &hot_order[..count.min(hot_order.len())]
 }
 
-/// Rows that were read from each tier so far.
+/// Number of rows read from each tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hits {
-    /// Out of memory.
+    /// Rows read from the cache.
     pub hot: u64,
-    /// Out of the source behind.
+    /// Rows read from the source.
     pub cold: u64,
 }
 
 impl Hits {
-    /// Cache hit rate, in `0.0..=1.0`; 0 before the first row.
+    /// Cache hit rate, in `0.0..=1.0`; 0 if no row was read.
     pub fn rate(&self) -> f64 {
         self.hot as f64 / (self.hot + self.cold).max(1) as f64
     }
@@ -67,17 +67,17 @@ impl fmt::Display for Hits {
     }
 }
 
-/// Which rows of a source are hot, and how many of either kind were read.
+/// Which rows of a source are cached, and how many cached and other rows were read.
 #[derive(Debug)]
 pub(super) struct HotNodes {
-    /// The number of each row among the hot ones, [`COLD`] for the others.
+    /// Position of each row in the cache, or [`COLD`].
     place: Vec<u32>,
     from_hot: AtomicU64,
     from_cold: AtomicU64,
 }
 
 impl HotNodes {
-    /// Indexes the hot rows, whose ids are `hot`, of `rows` rows.
+    /// Indexes the cached rows `hot` of a source of `rows` rows.
     ///
     /// # Errors
     /// An id out of range or repeated.
@@ -92,16 +92,16 @@ impl HotNodes {
         }
         Ok(Self { place, from_hot: AtomicU64::new(0), from_cold: AtomicU64::new(0) })
     }
-    /// Number of all rows.
+    /// Number of rows of the source.
     pub(super) fn num_rows(&self) -> usize {
         self.place.len()
     }
-    /// The number of a row among the hot ones.
+    /// Position of a row in the cache, if it is cached.
     #[inline]
     pub(super) fn place(&self, id: u32) -> Option<u32> {
         Some(self.place[id as usize]).filter(|&place| place != COLD)
     }
-    /// Counts rows that were read.
+    /// Adds to the counts of read rows.
     pub(super) fn count(&self, hot: usize, cold: usize) {
         self.from_hot.fetch_add(hot as u64, Ordering::Relaxed);
         self.from_cold.fetch_add(cold as u64, Ordering::Relaxed);

@@ -14,34 +14,35 @@ use burn_gnn_files::internal::cut;
 use burn_gnn_files::internal::{MappedFile, TensorViews, format_error};
 use burn_gnn_files::{DataError, NpyHead};
 
-/// How a `.npy` file begins.
+/// First bytes of a `.npy` file.
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Where the data of a tensor of a file begin.
+/// Offset of the data of a tensor in a file.
 fn offset(map: &MappedFile, view: &TensorView<'_>) -> usize {
     view.data().as_ptr() as usize - map.as_ptr() as usize
 }
 
-/// Rows of a file, read as they are asked for; the system keeps what is met often. Opening reads the header alone.
+/// Feature rows in a memory-mapped file: rows are read on access, and the operating system caches pages that are read
+/// often. Opening reads only the header.
 ///
-/// The file must not be changed while it is open: write another and rename it, as [`write_rows`](crate::write_rows)
-/// does. It has a shared advisory lock until then. Whoever overwrites it changes the rows that are read, and whoever
-/// cuts it short ends the program that reads a row behind the new end (SIGBUS on Unix). Opening compares lengths, not
-/// contents; [`verify`](Self::verify) does.
+/// The file must not be changed while it is open; to replace it, write another file and rename it, as
+/// [`write_rows`](crate::write_rows) does. The file holds a shared advisory lock while it is open. A program that
+/// overwrites it nevertheless changes the rows that are read, and truncating it terminates the process that reads a row
+/// after the new end (SIGBUS on Unix). Opening compares lengths only; [`verify`](Self::verify) compares the contents.
 #[derive(Debug)]
 pub struct MappedRows {
     path: PathBuf,
     pub(super) packed: Packed<MappedBytes>,
-    /// The hash that the file says its rows have.
+    /// The checksum in the header.
     checksum: Option<String>,
 }
 
 /// The end of a mapped file.
 #[derive(Debug)]
 pub(super) struct MappedBytes {
-    /// Shared where a file holds several tensors.
+    /// The mapping; shared if a file has several tensors.
     map: Arc<MappedFile>,
-    /// Where the rows begin.
+    /// Offset of the rows.
     offset: usize,
 }
 
@@ -68,7 +69,7 @@ impl MappedRows {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Io`]; [`DataError::Format`] for another content.
+    /// [`DataError::Io`]; [`DataError::Format`] for a file of another format.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
         let map = Arc::new(MappedFile::open(path)?);
@@ -95,9 +96,9 @@ impl MappedRows {
         Ok(Self { checksum, ..Self::new(path, &map, offset(&map, &view), view.shape(), kept)? })
     }
 
-    /// Reads all rows and compares them, their shape and type with the checksum in the file. `false` where there is
-    /// none to compare with: `.npy` files, safetensors files of other writers, and columns of a graph, whose
-    /// fingerprint `map_graph` of `burn-gnn-data` compares.
+    /// Reads all rows and compares rows, shape and type with the checksum in the file. Returns `false` if the file has no
+    /// checksum: `.npy` files, safetensors files of other programs, and columns of a graph, which `map_graph` of
+    /// `burn-gnn-data` verifies by their fingerprint.
     ///
     /// ```
     /// use burn_gnn_sampling::RowType;
@@ -110,10 +111,10 @@ impl MappedRows {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Format`] for other rows than were written.
+    /// [`DataError::Format`] if the rows differ from those that were written.
     ///
     /// # Cost
-    /// Reads the file once, on one thread; no memory but what the system can drop.
+    /// Reads the file once, on one thread, without copying it into memory.
     pub fn verify(&self) -> Result<bool, DataError> {
         let Some(expected) = &self.checksum else { return Ok(false) };
         let Packed { rows, width, kept, .. } = self.packed;
@@ -158,7 +159,7 @@ impl MappedRows {
         Self::new(path, map, head.offset, &head.shape, kept)
     }
 
-    /// The rows of a tensor of rank 2 in f32, f16 or bf16, one of those in a mapped file.
+    /// The rows of one tensor of a mapped file, of rank 2 in f32, f16 or bf16.
     #[doc(hidden)]
     pub fn of_tensor(
         path: &Path,
@@ -198,7 +199,7 @@ impl MappedRows {
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// What the numbers are kept as.
+    /// Element type of the rows.
     pub fn row_type(&self) -> RowType {
         self.packed.kept
     }

@@ -10,7 +10,7 @@ use crate::features::source::reads_through;
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{ColumnKind, Frame, GraphError};
 
-/// Rows in the memory of the process, narrower than f32 if asked for.
+/// Feature rows in memory, stored as f32, f16, bf16 or 8-bit integers.
 #[derive(Clone, Debug)]
 pub struct MemoryRows {
     pub(super) packed: Packed<Vec<u8>>,
@@ -18,8 +18,8 @@ pub struct MemoryRows {
 }
 
 impl MemoryRows {
-    /// From numbers row after row. A number that `kept` does not hold is an error, or clipped where
-    /// [saturation](RowType::saturating) is asked for.
+    /// Stores `values`, in row-major order, as `kept`. A number outside the range of `kept` is an error, unless `kept` is
+    /// [saturating](RowType::saturating), which clips it.
     ///
     /// ```
     /// use burn_gnn_sampling::RowType;
@@ -32,7 +32,7 @@ impl MemoryRows {
     /// ```
     ///
     /// # Errors
-    /// A number of values that is no multiple of `width`; a scale that is not positive; [`GraphError::RowRange`].
+    /// A number of values that is not a multiple of `width`; a scale that is not positive; [`GraphError::RowRange`].
     pub fn new(
         values: &[f32],
         width: usize,
@@ -49,13 +49,13 @@ impl MemoryRows {
         let (bytes, clipped) = conversion.narrow(values, 0, width)?;
         Ok(Self { packed: Packed { bytes, rows, width, kept }, clipped })
     }
-    /// From a tensor `[rows, width]`.
+    /// Stores a tensor `[rows, width]`.
     pub fn from_tensor(x: Tensor<2>) -> Self {
         let [rows, width] = x.dims();
         let bytes = x.into_data().iter::<f32>().flat_map(f32::to_le_bytes).collect();
         Self { packed: Packed { bytes, rows, width, kept: RowType::F32 }, clipped: 0 }
     }
-    /// From a column of floats, integers or booleans, of rank 1 (one number per row) or 2.
+    /// Stores a column of floats, integers or booleans, of rank 1 (one number per row) or 2.
     ///
     /// ```
     /// use burn::tensor::{Device, Int, Tensor};
@@ -69,7 +69,7 @@ impl MemoryRows {
     /// ```
     ///
     /// # Errors
-    /// No such column, another rank, an integer that f32 does not hold exactly (beyond 2²⁴).
+    /// Unknown column; another rank; an integer that f32 cannot represent (beyond 2²⁴).
     pub fn from_column(frame: &Frame, name: &str) -> Result<Self, GraphError> {
         let (column, data) = (frame.column(name)?, frame.column(name)?.to_data());
         let width = match column.shape().as_slice() {
@@ -103,7 +103,7 @@ impl MemoryRows {
         let (bytes, clipped) = RowConversion::from(kept).narrow(&values, 0, width)?;
         Ok(Self { packed: Packed { bytes, rows, width, kept }, clipped })
     }
-    /// The rows `ids` of a source, as f32.
+    /// Copies the rows `ids` of a source, as f32.
     pub(crate) fn of(source: &dyn FeatureSource, ids: &[u32]) -> Result<Self, GraphError> {
         let mut bytes = Vec::with_capacity(ids.len() * source.width() * 4);
         for ids in ids.chunks(4096) {
@@ -112,11 +112,11 @@ impl MemoryRows {
         let (rows, width) = (ids.len(), source.width());
         Ok(Self { packed: Packed { bytes, rows, width, kept: RowType::F32 }, clipped: 0 })
     }
-    /// Numbers that were outside the range of the type and became the nearest one of it.
+    /// Number of values that were clipped to the range of the type.
     pub fn clipped(&self) -> u64 {
         self.clipped
     }
-    /// Bytes that the rows take.
+    /// Bytes of the rows.
     pub fn bytes(&self) -> usize {
         self.packed.bytes.len()
     }

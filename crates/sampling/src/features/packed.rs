@@ -1,4 +1,4 @@
-//! Reads contiguous rows in memory or in a mapped file.
+//! Gathers contiguous rows from memory or a mapped file, on all threads.
 
 use std::mem::MaybeUninit;
 
@@ -20,12 +20,11 @@ pub(crate) struct Packed<B> {
     pub(crate) kept: RowType,
 }
 
-/// Rows between asking for one and reading it: some thousand bytes on their way (of 2 to 32 rows ahead, 8 and 16 were
-/// best).
+/// Prefetch distance in rows: a few thousand bytes in flight. Of 2 to 32, distances of 8 and 16 were fastest.
 const AHEAD: usize = 8;
-/// Rows that one thread reads at a time.
+/// Rows per parallel task.
 const RUN: usize = 256;
-/// Numbers below which one thread reads them all. Miri is to see both ways, and is slow.
+/// Up to this number of values a gather runs on one thread. Smaller under Miri, so that it executes both paths.
 const ALONE: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
 
 impl<B: AsRef<[u8]> + Send + Sync> FeatureSource for Packed<B> {
@@ -90,8 +89,8 @@ impl<B: AsRef<[u8]> + Send + Sync> FeatureSource for Packed<B> {
 }
 
 impl<B: AsRef<[u8]>> Packed<B> {
-    /// Writes every entry of `out`, `ids.len() · width` of them; by all threads where there are many. Memory that
-    /// nothing has touched yet is written once: filling it with zeros first takes as long as reading the rows.
+    /// Writes all `ids.len() · width` entries of `out`, in parallel if there are many. `out` is uninitialised memory:
+    /// filling it with zeros first would take as long as reading the rows.
     fn write(&self, ids: &[u32], out: &mut [MaybeUninit<f32>]) {
         let (bytes, width, kept) = (self.bytes.as_ref(), self.width, self.kept);
         assert_eq!(out.len(), ids.len() * width, "room for every row");
@@ -115,14 +114,14 @@ impl<B: AsRef<[u8]>> Packed<B> {
     }
 }
 
-/// One row out of its bytes.
+/// Converts the bytes of one row to f32.
 #[expect(unsafe_code, reason = "numbers as memory that may not be initialised")]
 fn widen(kept: RowType, row: &[u8], out: &mut [f32]) {
     // SAFETY: the layout is the same, and `widen` stores no uninitialised entry.
     kept.widen(row, unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) });
 }
 
-/// Runs of destinations with about as many edges each, and their rows of `out`.
+/// Splits destinations into ranges of about equal numbers of edges, with their rows of `out`.
 fn split_by_edges<'o>(
     by_dst: &Compressed,
     mut out: &'o mut [f32],
@@ -131,7 +130,7 @@ fn split_by_edges<'o>(
     let (indptr, mut first, mut pieces) = (by_dst.indptr(), 0, vec![]);
     while first < by_dst.num_rows() {
         let end = indptr[first].saturating_add(RUN as u32);
-        // At least one destination, however many edges it has.
+        // A range has at least one destination, also if that exceeds the number of edges.
         let next = indptr.partition_point(|&start| start <= end).saturating_sub(1);
         let next = next.clamp(first + 1, by_dst.num_rows().min(first + RUN));
         let (piece, rest) = std::mem::take(&mut out).split_at_mut((next - first) * width);

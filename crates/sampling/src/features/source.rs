@@ -7,24 +7,25 @@ use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_graph::internal::{check_id, check_ids, check_len};
 use burn_gnn_graph::{GraphError, Relation};
 
-/// Features of nodes or edges by id, in memory, in files or on devices.
+/// A table of feature rows of nodes or edges, read by id: in memory, in files or on devices.
 ///
-/// Rows come out as f32, whatever they are kept as. Sources of later tiers (device memory, other ranks) implement the
-/// same two methods.
+/// Rows are returned as f32 for any stored type. An implementation needs [`num_rows`](Self::num_rows),
+/// [`width`](Self::width) and [`read_rows`](Self::read_rows).
 pub trait FeatureSource: Send + Sync {
-    /// Rows there are.
+    /// Number of rows.
     fn num_rows(&self) -> usize;
 
-    /// Numbers per row.
+    /// Number of values per row.
     fn width(&self) -> usize;
 
-    /// Writes the rows of `ids`, which are in range, to `out`, row after row; `out` has `ids.len() * width()` entries.
+    /// Writes the rows of `ids` to `out`, in that order. The caller guarantees that ids are in range and that `out` has
+    /// `ids.len() * width()` entries.
     ///
     /// # Errors
-    /// What keeps the source from reading.
+    /// The source cannot be read.
     fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError>;
 
-    /// The rows of `ids` in that order, repeats allowed.
+    /// Returns the rows of `ids`, in that order. Ids may be repeated.
     ///
     /// # Errors
     /// An id out of range; as [`read_rows`](Self::read_rows).
@@ -35,9 +36,9 @@ pub trait FeatureSource: Send + Sync {
         Ok(out)
     }
 
-    /// Means over in-neighbours, row after row, `y[v] = 1 / |N(v)| · Σ_(u in N(v)) x[ids[u]]`, and 0 for
-    /// destinations without in-edges: what `copy_u_mean` makes of the [gathered](Self::gather) rows of all
-    /// sources, without holding these. For first layers, whose input has no gradient (GraphSAGE, SIGN).
+    /// Returns the mean over in-neighbours of each destination, `y[v] = 1 / |N(v)| · Σ_(u in N(v)) x[ids[u]]`, and 0 for
+    /// a destination without in-edges. It equals `copy_u_mean` of the [gathered](Self::gather) rows of all sources, but
+    /// does not keep these rows in memory. For first layers, whose input has no gradient (GraphSAGE, SIGN).
     ///
     /// ```
     /// use burn_gnn_graph::Relation;
@@ -52,11 +53,12 @@ pub trait FeatureSource: Send + Sync {
     /// `ids`: the row of each source of `relation`, such as `block.src_nodes(ntype)`; result `[num_dst, width()]`.
     ///
     /// # Errors
-    /// Not one id per source, an id out of range; as [`read_rows`](Self::read_rows).
+    /// A number of ids other than that of sources; an id out of range; edges in a file that cannot be read; as
+    /// [`read_rows`](Self::read_rows).
     ///
     /// # Cost
-    /// One row is read per edge. Sources in memory and mapped ones convert rows in the cache of the processor:
-    /// memory is read once and the result written. Others gather some thousand rows at a time.
+    /// One row is read per edge. Sources in memory and in mapped files convert rows in the CPU cache, so that memory is
+    /// read once and only the result is written. Other sources gather a few thousand rows at a time.
     fn gather_mean(&self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
         check_sources(relation, ids, self.num_rows())?;
         relation.read_stored()?;
@@ -86,7 +88,7 @@ pub trait FeatureSource: Send + Sync {
         Ok(out)
     }
 
-    /// [`gather`](Self::gather) as a tensor `[ids.len(), width()]`: the buffer becomes the tensor.
+    /// [`gather`](Self::gather) as a tensor `[ids.len(), width()]`. The buffer is moved into the tensor, not copied.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
@@ -95,7 +97,7 @@ pub trait FeatureSource: Send + Sync {
         Ok(Tensor::from_data(TensorData::new(rows, [ids.len(), self.width()]), device))
     }
 
-    /// This source with its rows by other ids: row `id2index[i]` for id `i`, [`NO_ROW`] for an id without one.
+    /// Maps ids to rows: id `i` reads row `id2index[i]`; an id with [`NO_ROW`] has no row.
     ///
     /// # Errors
     /// As [`IndexedRows::new`].
@@ -107,13 +109,13 @@ pub trait FeatureSource: Send + Sync {
     }
 }
 
-/// Stands for an id without a row in the table of [`IndexedRows`]. Such an id may not be gathered.
+/// Entry of the table of [`IndexedRows`] for an id without a row. Gathering such an id is an error.
 pub const NO_ROW: u32 = u32::MAX;
 
-/// A source whose row for id `i` is row `id2index[i]` of another one (GraphLearn-for-PyTorch: `Feature` with
-/// `id2index`): for rows that are stored in another order than that of the nodes, or for some of the nodes only.
-/// [`FeatureSource::with_id2index`] makes it of any source; ids that are not `0..n` become such by
-/// [`GlobalIds::positions`](burn_gnn_graph::GlobalIds::positions).
+/// Reads the rows of another source by other ids: id `i` reads row `id2index[i]` (GraphLearn-for-PyTorch: `Feature` with
+/// `id2index`). For rows that are stored in another order than the nodes, or only for some nodes.
+/// [`FeatureSource::with_id2index`] wraps any source. [`GlobalIds::positions`](burn_gnn_graph::GlobalIds::positions) maps
+/// arbitrary ids to `0..n`.
 ///
 /// ```
 /// use burn_gnn_sampling::RowType;
@@ -147,11 +149,11 @@ impl<S: FeatureSource> IndexedRows<S> {
         }
         Ok(Self { id2index, source })
     }
-    /// The source of the rows.
+    /// The wrapped source.
     pub fn source(&self) -> &S {
         &self.source
     }
-    /// Rows of ids.
+    /// Maps ids to rows of the source.
     fn rows(&self, ids: &[u32]) -> Result<Vec<u32>, GraphError> {
         check_ids("ids", "the features", ids, self.num_rows())?;
         let row = |(position, &id): (usize, &u32)| match self.id2index[id as usize] {
@@ -180,10 +182,10 @@ impl<S: FeatureSource> FeatureSource for IndexedRows<S> {
     }
 }
 
-/// Rows that are gathered at a time for means.
+/// Rows gathered at a time for means.
 const ROWS_AT_A_TIME: usize = 4096;
 
-/// Refuses other ids than one row for each source.
+/// Checks that there is one valid id per source.
 pub(super) fn check_sources(
     relation: &Relation,
     ids: &[u32],
@@ -193,7 +195,8 @@ pub(super) fn check_sources(
     check_ids("ids", "the features", ids, rows)
 }
 
-/// A store behind a pointer is that store, also one whose type is known at run time only; so is one around packed rows.
+/// Implements `FeatureSource` by forwarding to another source: for pointers (also to `dyn FeatureSource`) and for types
+/// that wrap packed rows.
 macro_rules! reads_through {
     ($($source:ty, $self:ident => $store:expr $(, $s:ident)?;)*) => {$(
         impl$(<$s: $crate::features::source::FeatureSource + ?Sized>)? $crate::features::source::FeatureSource for $source {

@@ -5,9 +5,9 @@ use crate::features::memory::MemoryRows;
 use crate::features::source::FeatureSource;
 use burn_gnn_graph::GraphError;
 
-/// A source whose hot nodes have their features cached in memory (GraphLearn-for-PyTorch: `Feature` with
-/// `split_ratio`). One gather reads both and gives rows in the order asked for; results do not depend on the split, as
-/// hot rows are kept as f32.
+/// Caches the features of hot nodes in memory, in front of a slower source (GraphLearn-for-PyTorch: `Feature` with
+/// `split_ratio`). A gather reads cached rows from memory and the others from the source. Cached rows are f32, so that
+/// results do not depend on the split.
 ///
 /// ```
 /// use burn_gnn_sampling::RowType;
@@ -26,17 +26,17 @@ pub struct TieredRows<S> {
 }
 
 impl<S: FeatureSource> TieredRows<S> {
-    /// Keeps the first `round(split_ratio · rows)` of `hot_order`, the ids in descending order of hotness, in memory.
+    /// Caches the first `round(split_ratio · rows)` ids of `hot_order`, which are in descending order of hotness.
     ///
     /// # Errors
-    /// A ratio outside `0.0..=1.0`; ids out of range or repeated; too few; what keeps the source from reading.
+    /// A ratio outside `0.0..=1.0`; ids that are out of range, repeated or too few; a source that cannot be read.
     pub fn with_ratio(behind: S, hot_order: &[u32], split_ratio: f64) -> Result<Self, GraphError> {
         let hot = share(hot_order, split_ratio, behind.num_rows())?;
         Self::with_rows(behind, hot)
     }
 
-    /// Keeps as many of the first rows of `hot_order` as `budget` bytes hold, the 4 bytes per row of the index not
-    /// counted.
+    /// Caches as many of the first ids of `hot_order` as fit into `budget` bytes. The budget does not count the index of 4
+    /// bytes per row.
     ///
     /// # Errors
     /// As [`with_ratio`](Self::with_ratio).
@@ -50,15 +50,15 @@ impl<S: FeatureSource> TieredRows<S> {
         Ok(Self { rows: MemoryRows::of(&behind, hot)?, hot: index, behind })
     }
 
-    /// Rows read from each tier since the start.
+    /// Number of rows read from each tier since construction.
     pub fn hits(&self) -> Hits {
         self.hot.hits()
     }
-    /// Bytes of the rows in memory.
+    /// Bytes of the cached rows.
     pub fn hot_bytes(&self) -> usize {
         self.rows.bytes()
     }
-    /// The source of the other rows.
+    /// The source of the rows that are not cached.
     pub fn behind(&self) -> &S {
         &self.behind
     }
@@ -73,7 +73,7 @@ impl<S: FeatureSource> FeatureSource for TieredRows<S> {
     }
     fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
         let width = self.width();
-        // Runs of ids of one tier go to it in one call, straight into their place.
+        // Consecutive ids of the same tier are read in one call, directly into `out`.
         let is_hot = |id: &u32| self.hot.place(*id).is_some();
         let (mut from, mut left, mut places, mut hot) = (0, out, vec![], 0);
         for run in ids.chunk_by(|a, b| is_hot(a) == is_hot(b)) {

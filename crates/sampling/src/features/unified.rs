@@ -1,4 +1,4 @@
-//! Concatenates feature tables in several places: devices, memory, mapped files.
+//! Concatenates feature rows on devices, in memory and in mapped files.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ use crate::features::source::FeatureSource;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::{check_ids, setting};
 
-/// Rows of one table in several concatenated parts, each in its own place (GraphLearn-for-PyTorch:
-/// `UnifiedTensor.init_from`): tensors on devices, tensors in memory, mapped files.
+/// One feature table in several concatenated parts: tensors on devices, tensors in memory, and mapped files
+/// (GraphLearn-for-PyTorch: `UnifiedTensor.init_from`).
 ///
-/// The first part has the first rows, the next one those that follow. A gather reads each part where it is, in one
-/// call, and gives rows in the order asked for. Rows are constants: no gradient reaches the tensors.
+/// The first part stores the first rows, and so on. A gather reads each part where it is stored, with one call per part.
+/// Rows are constants: no gradient reaches the tensors.
 ///
-/// For cached features of hot nodes, whatever their ids, see [`DeviceRows`](crate::DeviceRows).
+/// To cache the features of hot nodes with arbitrary ids, see [`DeviceRows`](crate::DeviceRows).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -36,17 +36,17 @@ use burn_gnn_graph::internal::{check_ids, setting};
 /// ```
 ///
 /// # Cost
-/// A gather copies the rows of a part on another device once, and puts all rows in their order on the device asked for.
+/// A gather copies the rows of each part on another device once, and reorders all rows on the requested device.
 #[derive(Debug)]
 pub struct UnifiedRows {
     parts: Vec<Part>,
-    /// First row of each part, and the number of rows.
+    /// First row of each part, then the number of all rows.
     starts: Vec<usize>,
     width: usize,
     kept: RowType,
 }
 
-/// Rows in one place.
+/// One part.
 #[derive(Debug)]
 enum Part {
     Device(Device, Box<Tensor<2>>),
@@ -55,7 +55,7 @@ enum Part {
 }
 
 impl Part {
-    /// Rows as f32, some or none, in range.
+    /// Reads rows as f32.
     fn read(&self, rows: &[u32]) -> Result<Vec<f32>, GraphError> {
         match self {
             Self::Device(..) if rows.is_empty() => Ok(vec![]),
@@ -66,11 +66,11 @@ impl Part {
             Self::Mapped(source) => source.gather(rows),
         }
     }
-    /// Rows, of which there are some, in the type that the device has for floats.
+    /// Reads rows (at least one) as a tensor on `device`, in its default float type.
     fn read_tensor(&self, rows: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
         let dtype = device.settings().float_dtype;
         match self {
-            // What the device does not hold is converted before it is moved.
+            // Converted before the move, as the target device may not support the type.
             Self::Device(owner, x) if device.supports_dtype(x.dtype()) => {
                 Ok(select(x, rows, owner, device).cast(dtype))
             }
@@ -84,12 +84,11 @@ impl Part {
 }
 
 impl UnifiedRows {
-    /// Of tensors `[rows, width]` of f32, f16 or bf16 in the order of their rows, each with the place that it is moved
-    /// to: the memory of a device, or that of the process.
+    /// Concatenates tensors `[rows, width]` of f32, f16 or bf16. Each is moved to its placement: a device or host memory.
     ///
     /// # Errors
-    /// No tensors; [`GraphError::RowsMismatch`] for another width or dtype than that of the first; another dtype than
-    /// those above, or one that the device does not have; [`Placement::Mapped`].
+    /// No tensors; [`GraphError::RowsMismatch`] if width or dtype differ from the first tensor; another dtype, or a dtype
+    /// that the device does not support; [`Placement::Mapped`].
     pub fn from_tensors(
         tensors: impl IntoIterator<Item = (Tensor<2>, Placement)>,
     ) -> Result<Self, GraphError> {
@@ -118,7 +117,7 @@ impl UnifiedRows {
                     if !device.supports_dtype(dtype) {
                         return Err(setting(
                             "placement",
-                            &format!("a device that holds {dtype:?}"),
+                            &format!("a device that supports {dtype:?}"),
                             &format!("{device:?}"),
                         ));
                     }
@@ -126,7 +125,7 @@ impl UnifiedRows {
                     Part::Device(device, Box::new(x))
                 }
                 Placement::Mapped => {
-                    let expected = "memory or a device for a tensor; rows of a file are added by `with_mapped`";
+                    let expected = "memory or a device for a tensor (use `with_mapped` for a file)";
                     return Err(setting("placement", expected, "Mapped"));
                 }
             };
@@ -138,10 +137,10 @@ impl UnifiedRows {
         })
     }
 
-    /// With the rows of a mapped file behind the others.
+    /// Appends the rows of a mapped file.
     ///
     /// # Errors
-    /// [`GraphError::RowsMismatch`] for another width or type than that of the other rows.
+    /// [`GraphError::RowsMismatch`] if width or type differ from the other rows.
     pub fn with_mapped(mut self, rows: MappedRows) -> Result<Self, GraphError> {
         self.check(rows.width(), rows.row_type())?;
         let count = rows.num_rows();
@@ -149,11 +148,11 @@ impl UnifiedRows {
         Ok(self)
     }
 
-    /// What the numbers are kept as.
+    /// Element type of the rows.
     pub fn row_type(&self) -> RowType {
         self.kept
     }
-    /// Where each part is, and the rows that it has.
+    /// Placement and rows of each part.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = (Placement, Range<usize>)> + '_ {
         self.parts.iter().zip(self.starts.windows(2)).map(|(part, rows)| {
             let placement = match part {
@@ -165,7 +164,7 @@ impl UnifiedRows {
         })
     }
 
-    /// Whether the next part fits those that are there.
+    /// Checks that the next part has the width and type of the others.
     fn check(&self, width: usize, kept: RowType) -> Result<(), GraphError> {
         let part = self.parts.len();
         if width != self.width {
@@ -182,10 +181,10 @@ impl UnifiedRows {
         self.parts.push(part);
         self.starts.push(self.num_rows() + rows);
     }
-    /// Ids in range by the part that has the row.
+    /// Groups ids by part.
     fn by_part(&self, ids: &[u32]) -> ByPart {
         let place = |&id: &u32| {
-            // Parts without rows begin where the next one does.
+            // An empty part has the same first row as the next one: the last such part has the row.
             let part = self.starts.partition_point(|&start| start <= id as usize) - 1;
             (part, id - self.starts[part] as u32)
         };

@@ -1,31 +1,30 @@
-//! Says which edges a link batch leaves out of message passing.
+//! Defines `LinkExclusion`: edges that a link batch excludes from message passing.
 
 use burn_gnn_graph::internal::check_len;
 use burn_gnn_graph::{EdgeName, Graph, GraphError, Relation};
 
-/// Edges that are left out of message passing, because they would leak the target.
+/// Which edges are excluded from message passing because they would leak the label.
 ///
-/// A target is a pair of nodes: with an edge all parallel edges of its type are left out, those from the same source to
-/// the same destination. Where edges of a type have times, only the edges themselves are left out: earlier edges of the
-/// pair are its past, and later ones are no candidates.
+/// With an edge, all parallel edges of its type (from the same source to the same destination) are excluded. If edges of
+/// a type have times, only the edge itself is excluded: earlier edges of the pair are legitimate input, and later ones are
+/// no candidates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LinkExclusion {
-    /// None: every edge may be sampled.
+    /// Excludes no edges.
     Nothing,
-    /// The seed edges.
+    /// Excludes the seed edges.
     #[default]
     Seeds,
-    /// The seed edges, and of each the edge of the same type whose id this list has at its place.
+    /// Excludes the seed edges and their reverse edges of the same type: the reverse of edge `e` is entry `e` of the list.
     Reverse(Vec<u32>),
-    /// The seed edges, and those of the same ids in the type that holds their reverses, such as one made by
-    /// [`Graph::with_inverse_relations`](burn_gnn_graph::Graph::with_inverse_relations).
-    /// [`reverse_type`](Self::reverse_type) makes it of names.
+    /// Excludes the seed edges and the edges with the same ids in another edge type, which holds the reverse edges, such
+    /// as one made by [`Graph::with_inverse_relations`](burn_gnn_graph::Graph::with_inverse_relations). Construct it with
+    /// [`reverse_type`](Self::reverse_type).
     ReverseType(EdgeName),
 }
 
 impl LinkExclusion {
-    /// The seed edges, and those of the same ids in this edge type, [`ReverseType`](Self::ReverseType): three names or,
-    /// where that is unique, the relation alone.
+    /// [`ReverseType`](Self::ReverseType) of an edge type, given by its triple or, if that is unique, by its relation name.
     ///
     /// ```
     /// use burn_gnn_sampling::LinkExclusion;
@@ -37,7 +36,7 @@ impl LinkExclusion {
         Self::ReverseType(etype.into())
     }
 
-    /// Whether it is one of seed edges of type number `etype`; the number of the reverse type, if it names one.
+    /// Validates the exclusion for seed edges of type `etype`, and returns the number of the reverse type, if any.
     ///
     /// # Errors
     /// As [`LinkSampler::with_exclusion`](crate::LinkSampler::with_exclusion).
@@ -61,7 +60,8 @@ impl LinkExclusion {
         }
     }
 
-    /// Adds the edges that a batch of seed edges of type `etype` leaves out, per edge type, but for parallel ones.
+    /// Adds the excluded edges of a batch of seed edges of type `etype` to `excluded`, per edge type, without parallel
+    /// edges.
     #[doc(hidden)]
     pub fn leave_out(
         &self,
@@ -82,7 +82,10 @@ impl LinkExclusion {
     }
 }
 
-/// Whether several edges of a relation join the same source to the same destination.
+/// Whether a relation has parallel edges.
+///
+/// # Errors
+/// Edges in a file cannot be read.
 #[doc(hidden)]
 pub fn has_parallel_edges(relation: &Relation) -> Result<bool, GraphError> {
     relation.read_stored()?;
@@ -95,8 +98,10 @@ pub fn has_parallel_edges(relation: &Relation) -> Result<bool, GraphError> {
     }))
 }
 
-/// Adds to some edges of a relation, by id, all edges from the same source to the same destination, in
-/// `O(in-degree · log edges)` per destination.
+/// Adds all parallel edges of the given edges, in `O(in-degree · log edges)` per destination.
+///
+/// # Errors
+/// Edges in a file cannot be read.
 #[doc(hidden)]
 pub fn add_parallel_edges(relation: &Relation, edges: &mut Vec<u32>) -> Result<(), GraphError> {
     if edges.is_empty() {

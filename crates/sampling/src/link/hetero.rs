@@ -1,4 +1,4 @@
-//! Samples batches of edges of several types for link prediction.
+//! Defines `HeteroLinkSampler`: batches of edges of several types.
 
 use std::borrow::Cow;
 
@@ -13,20 +13,21 @@ use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{EdgeKey, GraphError};
 
-/// A batch of seed edges of several types with blocks `B`; over a partitioned graph this rank's share of it.
+/// A batch of seed edges of several types with blocks `B`. On a partitioned graph it contains the seed edges that this
+/// rank owns.
 #[derive(Clone, Debug)]
 pub struct HeteroLinkBatch<B = MiniBatch, T = u32> {
-    /// Blocks that compute the endpoints of all pairs of all types.
+    /// Blocks that compute the endpoints of the pairs of all types.
     pub batch: B,
-    /// Seed edges, pairs and labels per edge type of the graph; empty for types without seeds.
+    /// Seed edges and pairs per edge type of the graph; empty for types without seeds.
     pub links: Vec<SeedLinks<T>>,
 }
 
-/// Samples around edges of several types: one batch of blocks that compute the endpoints of all pairs. Each type has
-/// negative pairs and a separate exclusion; the edges that any of them excludes pass no messages for any.
+/// Samples batches of edges of several types for link prediction: one batch of blocks computes the endpoints of all
+/// pairs. Each type has its own negatives and exclusion; an edge that one type excludes is excluded from all blocks.
 ///
-/// With the same key the pairs of a type are those that its [`LinkSampler`] draws. Where edges have times, every seed
-/// edge has its own, or the one that is given for it, as under [`LinkSampler`](LinkSampler#times).
+/// With the same key, the pairs of a type equal those of its [`LinkSampler`]. For times see
+/// [`LinkSampler`](LinkSampler#times).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -47,22 +48,22 @@ pub struct HeteroLinkBatch<B = MiniBatch, T = u32> {
 #[derive(Debug)]
 pub struct HeteroLinkSampler {
     sampler: NeighborSampler,
-    /// Per edge type, where it may have seeds.
+    /// Link sampler of each edge type that may have seeds.
     types: Vec<Option<LinkSampler>>,
 }
 
 impl HeteroLinkSampler {
-    /// Without edge types that may have seeds; [`with_type`](Self::with_type) adds them.
+    /// A sampler without edge types; [`with_type`](Self::with_type) adds them.
     pub fn new(sampler: NeighborSampler) -> Self {
         let types = sampler.graph().relations().iter().map(|_| None).collect();
         Self { sampler, types }
     }
 
-    /// Edges of a type may be seeds. `describe` says how, from a [`LinkSampler`] without negatives that leaves the
-    /// seeds out.
+    /// Adds an edge type whose edges may be seeds. `describe` configures its [`LinkSampler`], which by default has no
+    /// negatives and excludes the seed edges.
     ///
     /// # Errors
-    /// Unknown or ambiguous type, one added before, what `describe` returns.
+    /// Unknown or ambiguous type; a type that was added before; errors of `describe`.
     pub fn with_type(
         mut self,
         etype: impl EdgeKey,
@@ -74,7 +75,7 @@ impl HeteroLinkSampler {
         if links.etype() != etype || !links.sampler().is_same(&self.sampler) {
             return Err(setting(
                 "describe",
-                "the link sampler that it was given, with other settings",
+                "the given link sampler with changed settings",
                 "another link sampler",
             ));
         }
@@ -87,15 +88,16 @@ impl HeteroLinkSampler {
         Ok(self)
     }
 
-    /// What blocks are made by.
+    /// The sampler of the blocks.
     pub fn sampler(&self) -> &NeighborSampler {
         &self.sampler
     }
 
-    /// A batch of seed edges, given by id per edge type; where edges have times, each seed has that of its edge.
+    /// Samples a batch of seed edges, given by id per edge type. If edges have times, the time of a seed is that of its
+    /// edge.
     ///
     /// # Errors
-    /// Unknown type, one named twice or not [added](Self::with_type), an id out of range; as [`LinkSampler::sample`].
+    /// A type that is unknown, repeated or not [added](Self::with_type); an id out of range; as [`LinkSampler::sample`].
     pub fn sample<K: EdgeKey, I: AsRef<[u32]>>(
         &self,
         edges: impl IntoIterator<Item = (K, I)>,
@@ -104,11 +106,11 @@ impl HeteroLinkSampler {
         self.sample_batch(&Seeds::edges(self.sampler.graph(), edges)?, key)
     }
 
-    /// As [`sample`](Self::sample), with a time of each seed instead of its edge's own; see
+    /// As [`sample`](Self::sample), with the given time of each seed instead of that of its edge; see
     /// [Times](LinkSampler#times).
     ///
     /// # Errors
-    /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times.
+    /// As [`sample`](Self::sample); a number of times other than that of seeds; no edges of the sampler have times.
     pub fn sample_before<K: EdgeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
         edges: impl IntoIterator<Item = (K, I, T)>,
@@ -119,8 +121,7 @@ impl HeteroLinkSampler {
     }
 }
 
-/// Batches of edges of several types, with negative pairs of each. Where edges of the sampler have times, seeds have
-/// those of their edges, or others that are given; see [Times](LinkSampler#times).
+/// Batches of edges of several types, with negative pairs of each. For seeds with times see [Times](LinkSampler#times).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -167,7 +168,7 @@ impl Sampler for HeteroLinkSampler {
         for (t, links) in self.types.iter().enumerate().filter(|(t, _)| !seeds.ids()[*t].is_empty())
         {
             let Some(links) = links else {
-                let expected = "edges of types that were added to the sampler (`with_type`)";
+                let expected = "edges of types that the sampler has (add one by `with_type`)";
                 return Err(setting("edges", expected, &format!("edges of `{}`", etypes[t])));
             };
             if seeds.times().is_none() {

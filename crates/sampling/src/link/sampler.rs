@@ -1,4 +1,4 @@
-//! Samples batches of edges for link prediction.
+//! Defines `LinkSampler`: batches of edges for link prediction.
 
 use std::borrow::Cow;
 
@@ -16,24 +16,25 @@ use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::{check_len, setting};
 use burn_gnn_graph::{EdgeKey, GraphError};
 
-/// Negative pairs of a batch of edges.
+/// Which negative pairs a batch of edges contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NegativePairs {
-    /// None.
+    /// No negatives.
     #[default]
     None,
-    /// So many for every positive pair, with its source: corrupted tails (triplets: source, positive, negatives).
+    /// This number per positive pair, with the same source: corrupted tails.
     PerSource(usize),
-    /// So many for every positive pair, with its destination: corrupted heads.
+    /// This number per positive pair, with the same destination: corrupted heads.
     PerDestination(usize),
-    /// So many for every positive pair with its source, then as many with its destination: corrupted tails and heads.
+    /// This number per positive pair with the same source, then as many with the same destination: corrupted tails and
+    /// heads.
     PerEndpoint(usize),
-    /// So many for every positive pair, both endpoints drawn (binary classification).
+    /// This number per positive pair, with both endpoints drawn.
     Global(usize),
 }
 
 impl NegativePairs {
-    /// Negatives of one positive pair that keep its source, and of those that keep its destination.
+    /// Number of negatives of a positive pair that keep its source, and that keep its destination.
     #[doc(hidden)]
     pub fn kept(self) -> [usize; 2] {
         match self {
@@ -45,60 +46,59 @@ impl NegativePairs {
     }
 }
 
-/// Pairs of rows among the output nodes of a batch.
+/// Pairs of nodes, as rows of the output nodes of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkRows {
-    /// Rows of the source type.
+    /// Rows of the sources, among the output nodes of the source type.
     pub src: Vec<u32>,
-    /// Rows of the destination type.
+    /// Rows of the destinations, among the output nodes of the destination type.
     pub dst: Vec<u32>,
 }
 
-/// A batch of seed edges with blocks `B`; over a partitioned graph this rank's share of it, that of the seed edges that
-/// it owns.
+/// A batch of seed edges with blocks `B`. On a partitioned graph it contains the seed edges that this rank owns.
 #[derive(Clone, Debug)]
 pub struct LinkBatch<B = MiniBatch, T = u32> {
     /// Blocks that compute the endpoints of all pairs.
     pub batch: B,
-    /// Ids of the seed edges; over a partitioned graph ids in the input graph.
+    /// Ids of the seed edges; on a partitioned graph, ids in the input graph.
     pub edges: Vec<T>,
     /// The seed edges.
     pub positive: LinkRows,
-    /// The negative pairs, those of one positive pair one after the other.
+    /// The negative pairs; those of one positive pair are adjacent.
     pub negative: LinkRows,
-    /// Whether each negative pair is known to be no edge; see [`Negatives::is_strict`].
+    /// Whether each negative pair is guaranteed to have no edge; see [`Negatives::is_strict`].
     pub is_strict: Vec<bool>,
 }
 
 impl<T> LinkBatch<MiniBatch, T> {
-    /// The blocks, as those of [`MiniBatch`].
+    /// The blocks of the [`MiniBatch`].
     pub fn blocks(&self) -> &[Block] {
         &self.batch.blocks
     }
 }
 
 impl<B, T> LinkBatch<B, T> {
-    /// 1 for each positive pair, then 0 for each negative one.
+    /// Binary labels: 1 for each positive pair, then 0 for each negative pair.
     pub fn labels(&self) -> Vec<f32> {
         labels_of(&self.positive, &self.negative)
     }
 }
 
-/// Seed edges of one type in a batch, as a [`LinkBatch`] has them.
+/// Seed edges and negatives of one edge type in a batch of several types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeedLinks<T = u32> {
-    /// Ids of the seed edges; over a partitioned graph ids in the input graph.
+    /// Ids of the seed edges; on a partitioned graph, ids in the input graph.
     pub edges: Vec<T>,
     /// The seed edges.
     pub positive: LinkRows,
-    /// The negative pairs, those of one positive pair one after the other.
+    /// The negative pairs; those of one positive pair are adjacent.
     pub negative: LinkRows,
-    /// Whether each negative pair is known to be no edge; see [`Negatives::is_strict`].
+    /// Whether each negative pair is guaranteed to have no edge; see [`Negatives::is_strict`].
     pub is_strict: Vec<bool>,
 }
 
 impl<T> SeedLinks<T> {
-    /// 1 for each positive pair, then 0 for each negative one.
+    /// Binary labels: 1 for each positive pair, then 0 for each negative pair.
     pub fn labels(&self) -> Vec<f32> {
         labels_of(&self.positive, &self.negative)
     }
@@ -110,8 +110,8 @@ fn labels_of(positive: &LinkRows, negative: &LinkRows) -> Vec<f32> {
     labels
 }
 
-/// Samples around edges of one type: the edges, negative pairs, and the blocks that compute their endpoints, out of
-/// which the edges themselves and those parallel to them are left (see [`LinkExclusion`]).
+/// Samples batches of edges of one type for link prediction: seed edges, negative pairs, and the blocks that compute the
+/// endpoints of all pairs. The seed edges and their parallel edges are excluded from the blocks (see [`LinkExclusion`]).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -127,33 +127,31 @@ fn labels_of(positive: &LinkRows, negative: &LinkRows) -> Vec<f32> {
 /// ```
 ///
 /// # Times
-/// Where edges of the sampler have times ([`NeighborSampler::with_times`]), every seed edge has its own time, or the
-/// one that is given for it ([`sample_before`](Self::sample_before)), and so have its negatives. The endpoints of a
-/// pair see edges strictly before that time, each in a separate tree, as under [`NeighborSampler::sample_before`];
-/// pairs that keep an endpoint share its row. A strict negative is no edge up to that time: a later edge keeps no pair
-/// from being drawn, the seed edge itself neither where its seed has an earlier time.
+/// If edges of the sampler have times ([`NeighborSampler::with_times`]), the time of a seed is that of its edge, or the
+/// one given to [`sample_before`](Self::sample_before). Negatives have the time of their positive pair. The endpoints of a
+/// pair see only edges strictly before that time, each in a separate tree, as in [`NeighborSampler::sample_before`]; pairs
+/// with a common endpoint share its row. A strict negative has no edge up to that time; it may have a later edge.
 ///
-/// Blocks are those of any [`BlockSampler`], so a sampler of a device makes them there; negatives are drawn on the
-/// host.
+/// Any [`BlockSampler`] makes the blocks, for example a sampler on a GPU. Negatives are drawn on the CPU.
 #[derive(Debug)]
 pub struct LinkSampler {
     blocks: Box<dyn BlockSampler>,
-    /// Draws destinations.
+    /// Sampler of destinations.
     tails: NegativeSampler,
-    /// Draws sources; made when it is needed.
+    /// Sampler of sources, if heads are corrupted.
     heads: Option<NegativeSampler>,
     etype: usize,
     pairs: NegativePairs,
     exclusion: LinkExclusion,
-    /// The number of the type that `exclusion` names.
+    /// The reverse type of `exclusion`.
     reverse_type: Option<usize>,
 }
 
 impl LinkSampler {
-    /// Without negatives; seed edges are left out of message passing.
+    /// A sampler without negatives that excludes the seed edges.
     ///
     /// # Errors
-    /// Unknown or ambiguous type.
+    /// Unknown or ambiguous type; edges in a file that cannot be read.
     pub fn new(
         blocks: impl BlockSampler + 'static,
         etype: impl EdgeKey,
@@ -173,7 +171,7 @@ impl LinkSampler {
         })
     }
 
-    /// How many negative pairs, and which.
+    /// Sets the number and kind of negative pairs.
     #[must_use]
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Self {
         self.pairs = pairs;
@@ -186,11 +184,11 @@ impl LinkSampler {
         self
     }
 
-    /// How negative pairs are drawn, if not strictly and uniformly: their destinations, or their sources if it is a
-    /// sampler [of sources](NegativeSampler::of_sources). May be called once for each.
+    /// Sets the sampler of negative destinations, or of negative sources for a sampler
+    /// [of sources](NegativeSampler::of_sources). The default is strict and uniform. Can be called once for each.
     ///
     /// # Errors
-    /// A sampler of another edge type or graph; one that counts degrees where edges have times.
+    /// A sampler of another edge type or graph; a distribution by degrees if edges have times.
     pub fn with_negative_sampler(mut self, negatives: NegativeSampler) -> Result<Self, GraphError> {
         if !negatives.is_for(&self.sampler().graph().relations()[self.etype]) {
             return Err(setting(
@@ -211,37 +209,38 @@ impl LinkSampler {
         Ok(self)
     }
 
-    /// Which edges are left out of message passing.
+    /// Sets which edges are excluded from message passing.
     ///
     /// # Errors
-    /// A list of reverses that does not have one edge per edge, or ids out of range; a type of reverses with another
-    /// number of edges, or none of that number.
+    /// A number of reverse edges other than that of edges; ids out of range; an unknown reverse type, or one with another
+    /// number of edges.
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, GraphError> {
         self.reverse_type = exclusion.check(self.sampler().graph(), self.etype)?;
         self.exclusion = exclusion;
         Ok(self)
     }
 
-    /// The edge type of seeds.
+    /// The edge type of the seeds.
     pub fn etype(&self) -> usize {
         self.etype
     }
-    /// What blocks are made by.
+    /// The sampler of the blocks.
     pub fn sampler(&self) -> &NeighborSampler {
         self.blocks.on_host()
     }
 
-    /// A batch of seed edges, by id; where edges have times, each seed has that of its edge.
+    /// Samples a batch of seed edges, given by id. If edges have times, the time of a seed is that of its edge.
     ///
     /// # Errors
-    /// An id out of range; other edges have times, but not those of this type; as [`NegativeSampler::per_source`] and
-    /// [`NegativeSampler::global`].
+    /// An id out of range; edges of other types have times, but not those of this type; as
+    /// [`NegativeSampler::per_source`] and [`NegativeSampler::global`].
     pub fn sample(&self, edges: &[u32], key: SampleKey) -> Result<LinkBatch, GraphError> {
         self.check_own_times()?;
         self.batch(edges, None, key)
     }
 
-    /// As [`sample`](Self::sample), with a time of each seed instead of its edge's own; see [Times](Self#times).
+    /// As [`sample`](Self::sample), with the given time of each seed instead of that of its edge; see
+    /// [Times](Self#times).
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -255,7 +254,7 @@ impl LinkSampler {
     /// ```
     ///
     /// # Errors
-    /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times.
+    /// As [`sample`](Self::sample); a number of times other than that of seeds; no edges of the sampler have times.
     pub fn sample_before(
         &self,
         edges: &[u32],
@@ -268,7 +267,7 @@ impl LinkSampler {
         self.batch(edges, Some(times), key)
     }
 
-    /// A batch of seed edges, which have these times.
+    /// Samples a batch of seed edges with these times.
     pub(crate) fn batch(
         &self,
         edges: &[u32],
@@ -281,17 +280,17 @@ impl LinkSampler {
         Ok(LinkBatch { batch, edges, positive, negative, is_strict })
     }
 
-    /// Refuses seeds that have the times of their edges where only other edges have times.
+    /// Checks that seeds without times can use those of their edges: fails if only other edge types have times.
     pub(crate) fn check_own_times(&self) -> Result<(), GraphError> {
         if !self.sampler().is_timed() || self.sampler().times_of(self.etype).is_some() {
             return Ok(());
         }
         let relation = self.sampler().graph().schema().etypes()[self.etype].to_string();
-        let remedy = "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`Seeds::edges_before`)";
+        let remedy = "other edges have times, so that seed edges need times: set them by `with_times`, or per seed by `Seeds::edges_before`";
         Err(GraphError::MissingRelation { arg: "times", relation, remedy })
     }
 
-    /// The negatives of these pairs, which have these times.
+    /// Samples the negatives of positive pairs with these times.
     fn negatives(
         &self,
         src: &[u32],
@@ -328,8 +327,7 @@ impl LinkSampler {
     }
 }
 
-/// Batches of edges of the type, with negative pairs. Where edges of the sampler have times, a seed edge and its
-/// negatives have the time of the edge, or one that is given; see [Times](LinkSampler#times).
+/// Batches of edges of the type, with negative pairs. For seeds with times see [Times](LinkSampler#times).
 impl Sampler for LinkSampler {
     type Seed = u32;
     type Batch = LinkBatch;
@@ -355,12 +353,12 @@ impl Sampler for LinkSampler {
 pub(super) struct LinkSeeds<'a> {
     pub(super) links: &'a LinkSampler,
     pub(super) edges: &'a [u32],
-    /// Of each seed, where it is not that of its edge.
+    /// Time of each seed, if it is not that of its edge.
     pub(super) times: Option<&'a [i64]>,
 }
 
 impl LinkSeeds<'_> {
-    /// The time of each seed, where edges of the sampler have times.
+    /// The time of each seed, if edges of the sampler have times.
     fn times(&self) -> Result<Option<Vec<i64>>, GraphError> {
         let sampler = self.links.sampler();
         Ok(match (self.times, sampler.times_of(self.links.etype)) {
@@ -376,8 +374,8 @@ impl LinkSeeds<'_> {
     }
 }
 
-/// The blocks around seed edges of several types, and the seed edges of each: what `blocks` makes of the endpoints of
-/// all pairs. Every [`LinkSampler`] is one on them.
+/// Samples one batch of blocks for the endpoints of all pairs of several edge types. Returns the blocks, and the pairs of
+/// each type. All link samplers must use the sampler of `blocks`.
 pub(super) fn sample_links(
     blocks: &dyn BlockSampler,
     parts: &[LinkSeeds<'_>],
@@ -394,7 +392,7 @@ pub(super) fn sample_links(
         let of = part.times()?;
         let pairs = links.negatives(&src, &dst, of.as_deref(), key)?;
         let (s, d) = g.schema().endpoints(links.etype);
-        // Of one node type both endpoints stand in one list, sources first.
+        // If both endpoints have the same node type, sources come first in its list.
         let starts = [(s, &src, &pairs.src, &pairs.src_of), (d, &dst, &pairs.dst, &pairs.dst_of)]
             .map(|(t, given, drawn, drawn_of)| {
                 let start = seeds[t].len();
@@ -431,29 +429,29 @@ pub(super) fn sample_links(
     Ok((batch, links))
 }
 
-/// Negative pairs by their places in the lists of sources and destinations, in which the nodes drawn follow those of
-/// the positive pairs.
+/// Negative pairs as positions in the lists of sources and destinations; in these lists, the drawn nodes follow the
+/// endpoints of the positive pairs.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct CorruptedPairs<V = u32> {
-    /// Places of source and destination of each pair.
+    /// Positions of source and destination of each pair.
     pub pairs: Vec<[usize; 2]>,
-    /// Whether each is known to be no edge.
+    /// Whether each pair is guaranteed to have no edge.
     pub is_strict: Vec<bool>,
-    /// Sources drawn, and the positive pair that each belongs to.
+    /// Drawn sources.
     pub src: Vec<V>,
-    /// See `src`.
+    /// Positive pair of each drawn source.
     pub src_of: Vec<usize>,
-    /// Destinations drawn, and the positive pair that each belongs to.
+    /// Drawn destinations.
     pub dst: Vec<V>,
-    /// See `dst`.
+    /// Positive pair of each drawn destination.
     pub dst_of: Vec<usize>,
 }
 
 #[doc(hidden)]
 impl<V> CorruptedPairs<V> {
-    /// Of each of `positives` pairs, `tails.0` pairs with its source and `heads.0` with its destination; with the nodes
-    /// drawn for all pairs, and whether each pair is strict.
+    /// Pairs that keep one endpoint: per positive pair, `tails.0` pairs with its source and `heads.0` pairs with its
+    /// destination. `tails` and `heads` hold the drawn nodes and whether each pair is strict.
     pub fn new(
         positives: usize,
         tails: (usize, Vec<V>, Vec<bool>),
@@ -471,7 +469,7 @@ impl<V> CorruptedPairs<V> {
         }
         out
     }
-    /// `k` pairs for each of `positives` pairs, of which both nodes were drawn.
+    /// `k` pairs per positive pair, of which both endpoints were drawn.
     pub fn global(
         positives: usize,
         k: usize,

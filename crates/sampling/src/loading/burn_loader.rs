@@ -31,7 +31,7 @@ impl<S: Sampler, F: BatchFeatures<S>> DataLoaderIterator<BatchOf<S>> for Pass<S,
 }
 
 impl<S: Sampler, F: BatchFeatures<S>> DataLoader<BatchOf<S>> for Loader<S, F> {
-    /// The next epoch.
+    /// Starts the next epoch.
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<BatchOf<S>> + 'a> {
         Box::new(Pass(self.epoch(self.next_epoch.fetch_add(1, Ordering::Relaxed))))
     }

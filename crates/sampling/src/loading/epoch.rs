@@ -1,4 +1,4 @@
-//! Iterates over the batches of one epoch.
+//! Defines `LoaderEpoch`: makes the batches of one epoch on worker threads, and returns them in order.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,28 +16,28 @@ use crate::random::key::SampleKey;
 use burn_gnn_files::internal::Progress;
 use burn_gnn_graph::GraphError;
 
-/// The batches of one epoch, in order; see [`Loader`].
+/// Iterator over the batches of one epoch, in order; see [`Loader`].
 ///
-/// After an error there is no further batch.
+/// An error ends the iteration.
 pub struct LoaderEpoch<S: Sampler, F: BatchFeatures<S>> {
     work: Arc<Work<S, F>>,
-    /// The batch after `first` by `i` comes from queue `i % queues`. None: the caller makes them.
+    /// Queue of each worker thread: batch `first + i` is in queue `i % queues.len()`. Empty if the caller makes batches.
     queues: Vec<Receiver<Made<S>>>,
     threads: Vec<JoinHandle<()>>,
-    /// Where the sampler of the threads goes afterwards, if they have one of their own.
+    /// Where to return the separate sampler of the worker thread, if it has one.
     of_threads: Option<Arc<Mutex<Vec<Arc<S>>>>>,
-    /// What kept threads from having a sampler.
+    /// Error of [`Sampler::for_thread`], returned as the first batch.
     failed: Option<S::Error>,
     first: usize,
     next: usize,
-    /// Moved to `next` by an error.
+    /// Number of batches; set to `next` by an error.
     end: usize,
     begin: Instant,
     throughput: Throughput,
     progress: Progress,
 }
 
-/// How the batches of one epoch are numbered and cut.
+/// The work of the threads of one epoch.
 struct Work<S: Sampler, F> {
     parts: Parts<S, F>,
     positions: Vec<u32>,
@@ -53,9 +53,9 @@ impl<S: Sampler, F: BatchFeatures<S>> Work<S, F> {
         &self.positions[from..(from + self.batch_size).min(self.positions.len())]
     }
 
-    /// The batch, or the error that its making ended in, a panic included.
+    /// Makes a batch; a panic becomes an error.
     fn make(&self, i: usize) -> Made<S> {
-        // Steps of the last epochs that there are may repeat others': keys differ by the epoch.
+        // Steps may wrap around for epochs near `u64::MAX`; keys still differ, as they contain the epoch.
         let step = self.epoch.wrapping_mul(self.num_batches as u64).wrapping_add(i as u64);
         let key = SampleKey::new(self.seed).at(self.epoch, step);
         let make = || self.parts.make(self.positions(i), key);
@@ -72,7 +72,7 @@ impl<S: Sampler, F: BatchFeatures<S>> Work<S, F> {
         GraphError::Worker { epoch: self.epoch, batch: i, message }.into()
     }
 
-    /// Makes some batches until one fails or nobody listens any more, in another process either.
+    /// Makes batches until one fails, or until the epoch is dropped on this or another rank.
     fn run(&self, turns: impl Iterator<Item = usize>, queue: &SyncSender<Made<S>>) {
         let mut wanted = true;
         for i in turns {
@@ -82,7 +82,7 @@ impl<S: Sampler, F: BatchFeatures<S>> Work<S, F> {
             }
             let batch = ready.and_then(|()| self.make(i));
             let failed = batch.is_err();
-            // Nobody listens any more once the epoch is dropped; of this other processes hear before the next batch.
+            // Sending fails once the epoch is dropped; `before_batch` informs other ranks before the next batch.
             wanted = queue.send(batch).is_ok();
             if failed || !(wanted || S::IN_ORDER) {
                 return;
@@ -128,10 +128,10 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
         for worker in 0..workers {
             let work = new.work.clone();
             let turns = (first + worker..end).step_by(workers);
-            // A queue has room for all that it may hold from the start.
+            // The queue bounds the number of batches that wait.
             let (send, receive) = sync_channel(loader.prefetch.min(turns.len()));
             let run = move || work.run(turns, &send);
-            // Where the system refuses a thread the queue is closed: its first batch is an error.
+            // If the thread cannot be spawned, its queue is closed, and its first batch is an error.
             new.threads
                 .extend(std::thread::Builder::new().name(format!("loader-{worker}")).spawn(run));
             new.queues.push(receive);
@@ -139,8 +139,8 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
         new
     }
 
-    /// Draws a bar with the batches taken, their rate and the time left, after the words `what`, until the epoch is
-    /// dropped; nothing where the standard error stream is no terminal.
+    /// Shows a progress bar labelled `what`, with the number of batches, their rate and the remaining time, until the epoch
+    /// is dropped. Shows nothing if standard error is not a terminal.
     ///
     /// ```
     /// # use burn_gnn_graph::Graph;
@@ -159,23 +159,23 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
         self.progress = Progress::steps(true, what, "batches", (self.end - self.next) as u64);
         self
     }
-    /// The batch that comes next: what [`Loader::resume`] goes on with.
+    /// Position of the next batch, for [`Loader::resume`].
     pub fn state(&self) -> LoaderState {
         LoaderState { epoch: self.work.epoch, batch: self.next }
     }
-    /// Seeds of the batches taken and of all of the epoch, over all processes.
+    /// Number of seeds in the batches returned so far, and in the epoch.
     pub fn progress(&self) -> (usize, usize) {
         let seeds =
             |batches: usize| (batches * self.work.batch_size).min(self.work.positions.len());
         (seeds(self.next), seeds(self.work.num_batches))
     }
-    /// How fast batches came so far.
+    /// Throughput so far.
     pub fn throughput(&self) -> Throughput {
         Throughput { elapsed: self.begin.elapsed(), ..self.throughput }
     }
 }
 
-/// A sampler for the threads of one epoch, where they need their own: one that no other epoch uses now, or a new one.
+/// The separate sampler of the worker thread, if it needs one: an unused one of an earlier epoch, or a new one.
 fn thread_sampler<S: Sampler, F>(loader: &Loader<S, F>) -> Result<Option<Arc<S>>, S::Error> {
     let free = loader.of_threads.lock().unwrap_or_else(PoisonError::into_inner).pop();
     match free {
@@ -200,7 +200,7 @@ impl<S: Sampler, F: BatchFeatures<S>> Iterator for LoaderEpoch<S, F> {
                 let _span = tracing::debug_span!("batch_wait").entered();
                 let received = self.queues[(i - self.first) % n].recv();
                 received.unwrap_or_else(|_| {
-                    Err(self.work.lost(i, "the system refused its thread".into()))
+                    Err(self.work.lost(i, "its worker thread could not be spawned".into()))
                 })
             }
         };
@@ -224,15 +224,15 @@ impl<S: Sampler, F: BatchFeatures<S>> Iterator for LoaderEpoch<S, F> {
 }
 
 impl<S: Sampler, F: BatchFeatures<S>> Drop for LoaderEpoch<S, F> {
-    /// Closes the queues and waits for the threads, each of which makes one batch at most until then. Not where this
-    /// thread panics and the sampler is in order: other processes wait for this one then, and its threads for them.
+    /// Closes the queues and joins the threads, each of which finishes at most one batch. Does not join while this thread
+    /// panics if the sampler communicates: other ranks may wait for this one, and the worker thread for them.
     fn drop(&mut self) {
         self.queues.clear();
         if S::IN_ORDER && std::thread::panicking() {
             return;
         }
         for thread in self.threads.drain(..) {
-            // Panics were caught where they happened.
+            // The thread has caught its panics.
             let _ = thread.join();
         }
         if let Some(of_threads) = &self.of_threads {
@@ -245,12 +245,12 @@ impl<S: Sampler, F: BatchFeatures<S>> Drop for LoaderEpoch<S, F> {
 }
 
 impl<S: Sampler, F: BatchFeatures<S>> Loader<S, F> {
-    /// All batches of an epoch.
+    /// Starts an epoch.
     pub fn epoch(&self, epoch: u64) -> LoaderEpoch<S, F> {
         self.resume(LoaderState { epoch, batch: 0 })
     }
 
-    /// The batches of an epoch from one of them on, as [`LoaderEpoch::state`] returned it.
+    /// Resumes an epoch at a position that [`LoaderEpoch::state`] returned.
     pub fn resume(&self, state: LoaderState) -> LoaderEpoch<S, F> {
         LoaderEpoch::new(self, state)
     }

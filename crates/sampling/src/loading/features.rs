@@ -1,4 +1,4 @@
-//! Gathers features and labels of a batch.
+//! Reads the features and labels of a batch.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::features::source::FeatureSource;
 use burn_gnn_graph::internal::{check_ids, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, Schema};
 
-/// What is read with the batches of a sampler: the features of their nodes and edges, the labels of their seeds.
+/// Reads features of the nodes and edges of a batch, and labels of its seeds.
 ///
 /// [`GraphFeatures`] reads a [`FeatureSource`] per type. `()` reads nothing.
 pub trait BatchFeatures<S: Sampler>: Clone + Send + Sync + 'static {
-    /// Features of a batch, and of those of its seeds that belong to this process. Called as [`Sampler::sample_batch`]
-    /// is, right after it.
+    /// Reads the features of a batch, and the labels of the seeds of this rank. Called by the same thread as, and right
+    /// after, [`Sampler::sample_batch`].
     ///
     /// # Errors
-    /// Whatever keeps them from being read.
+    /// Features cannot be read.
     fn rows(
         &self,
         sampler: &S,
@@ -29,7 +29,7 @@ pub trait BatchFeatures<S: Sampler>: Clone + Send + Sync + 'static {
         seeds: &Seeds<S::Seed>,
     ) -> Result<BatchRows, S::Error>;
 
-    /// The same features as tensors on another device.
+    /// The same reader with results on another device.
     #[must_use]
     fn to_device(&self, device: &Device) -> Self;
 }
@@ -41,35 +41,35 @@ impl<S: Sampler> BatchFeatures<S> for () {
     fn to_device(&self, _: &Device) -> Self {}
 }
 
-/// What is read with a batch, in lists by the numbers of types in the schema. [`LoadedBatch`] gives it by their names.
+/// Features and labels of a batch, by type number. [`LoadedBatch`] returns them by type name.
 #[derive(Clone, Debug, Default)]
 pub struct BatchRows {
-    /// The types.
+    /// Names of the types.
     pub schema: Option<Arc<Schema>>,
-    /// Features of the input nodes, per node type, where there are any.
+    /// Features of the input nodes, per node type.
     pub x: Vec<Option<Tensor<2>>>,
-    /// Features of the edges of each block, per edge type, where there are any.
+    /// Features of the edges of each block, per edge type.
     pub edge_x: Vec<Vec<Option<Tensor<2>>>>,
-    /// Features of seeds that are edges, per edge type, where there are any; else empty.
+    /// Features of the seed edges, per edge type; empty if seeds are not edges.
     pub seed_x: Vec<Option<Tensor<2>>>,
-    /// Classes of the seeds, per type of seeds, where there are any.
+    /// Classes of the seeds, per type.
     pub labels: Vec<Option<Tensor<1, Int>>>,
-    /// Real values of the seeds, per type of seeds, where there are any.
+    /// Regression targets or multi-label targets of the seeds, per type.
     pub targets: Vec<Option<Tensor<2>>>,
 }
 
-/// A batch of seeds with what a network reads. Types go by name: `batch.x("paper")?`, or `batch.x(..)?` where there is
-/// one type.
+/// A batch with its features and labels. Types are given by name, `batch.x("paper")?`, or as `batch.x(..)?` if there is
+/// only one.
 ///
 /// # Errors
-/// All methods that take a type err where there is no such type, or a relation name is that of several edge types; and
-/// where the loader has no source for it; the message names the call that adds one.
+/// Methods that take a type return an error for an unknown or ambiguous type, and if the loader has no source for the type;
+/// the message names the setter that adds one.
 #[derive(Clone, Debug)]
 pub struct LoadedBatch<B, T = u32> {
-    /// What the sampler made.
+    /// The sampled batch.
     pub batch: B,
-    /// Seeds of the batch on all processes. A mean over the batch divides sums over own seeds by it; an empty share
-    /// adds nothing.
+    /// Number of seeds of the batch on all ranks. The mean loss of a distributed batch is the sum of the losses of own seeds
+    /// on all ranks, divided by this number.
     pub global_seeds: usize,
     seeds: Seeds<T>,
     rows: BatchRows,
@@ -95,14 +95,13 @@ impl<B, T> LoadedBatch<B, T> {
     }
 
     /// Features `[num_nodes, d]` of the input nodes of a type.
-    #[allow(clippy::missing_errors_doc)] // Of all methods at once, above.
+    #[allow(clippy::missing_errors_doc)] // Documented for all methods on the type.
     pub fn x(&self, ntype: impl NodeKey) -> Result<Tensor<2>, GraphError> {
         let schema = self.schema()?;
         let t = schema.ntype(ntype)?;
         found("features", "nodes", "with_nodes", self.rows.x.get(t), &schema.ntypes()[t])
     }
-    /// Names of the node types that have features, and these: what layers on several types take
-    /// (`batch.features().collect::<NodeTensors>()`).
+    /// Features by node type name, for heterogeneous layers: `batch.features().collect::<NodeTensors>()`.
     pub fn features(&self) -> impl Iterator<Item = (&str, Tensor<2>)> {
         let schema = self.rows.schema.as_ref().or(self.seeds.schema());
         let names = schema.into_iter().flat_map(|schema| schema.ntypes());
@@ -129,52 +128,53 @@ impl<B, T> LoadedBatch<B, T> {
         let t = schema.etype(etype)?;
         found("features", "seed edges", "with_edges", self.rows.seed_x.get(t), &schema.etypes()[t])
     }
-    /// Classes of the own seeds of a node type.
+    /// Classes of the seeds of a node type on this rank.
     #[allow(clippy::missing_errors_doc)]
     pub fn labels(&self, ntype: impl NodeKey) -> Result<Tensor<1, Int>, GraphError> {
         let t = self.of_nodes(ntype)?;
         let name = &self.schema()?.ntypes()[t];
         found("labels", "nodes", "with_labels", self.rows.labels.get(t), name)
     }
-    /// Classes of the own seed edges of a type.
+    /// Classes of the seed edges of a type on this rank.
     #[allow(clippy::missing_errors_doc)]
     pub fn edge_labels(&self, etype: impl EdgeKey) -> Result<Tensor<1, Int>, GraphError> {
         let t = self.of_edges(etype)?;
         let name = &self.schema()?.etypes()[t];
         found("labels", "edges", "with_edge_labels", self.rows.labels.get(t), name)
     }
-    /// Targets `[seeds, d]` of the own seeds of a node type: values of a regression, or 0 and 1 for several labels.
+    /// Targets `[seeds, d]` of the seeds of a node type on this rank: regression values, or 0 and 1 for multi-label
+    /// classification.
     #[allow(clippy::missing_errors_doc)]
     pub fn targets(&self, ntype: impl NodeKey) -> Result<Tensor<2>, GraphError> {
         let t = self.of_nodes(ntype)?;
         let name = &self.schema()?.ntypes()[t];
         found("targets", "nodes", "with_targets", self.rows.targets.get(t), name)
     }
-    /// Targets `[seeds, d]` of the own seed edges of a type.
+    /// Targets `[seeds, d]` of the seed edges of a type on this rank.
     #[allow(clippy::missing_errors_doc)]
     pub fn edge_targets(&self, etype: impl EdgeKey) -> Result<Tensor<2>, GraphError> {
         let t = self.of_edges(etype)?;
         let name = &self.schema()?.etypes()[t];
         found("targets", "edges", "with_edge_targets", self.rows.targets.get(t), name)
     }
-    /// Own seeds of a node type. Over a partitioned graph they are type-wise ids.
+    /// Seeds of a node type on this rank. On a partitioned graph they are type-wise ids.
     #[allow(clippy::missing_errors_doc)]
     pub fn seeds(&self, ntype: impl NodeKey) -> Result<&[T], GraphError> {
         let t = self.of_nodes(ntype)?;
         Ok(self.seeds.ids().get(t).map_or(&[], |ids| ids))
     }
-    /// Own seed edges of a type. Over a partitioned graph they are ids of edges in the input graph.
+    /// Seed edges of a type on this rank. On a partitioned graph they are edge ids in the input graph.
     #[allow(clippy::missing_errors_doc)]
     pub fn seed_edges(&self, etype: impl EdgeKey) -> Result<&[T], GraphError> {
         let t = self.of_edges(etype)?;
         Ok(self.seeds.ids().get(t).map_or(&[], |ids| ids))
     }
-    /// Own seeds in lists: per node type or edge type by number, or what only the sampler knows.
+    /// All seeds on this rank.
     pub fn own_seeds(&self) -> &Seeds<T> {
         &self.seeds
     }
 
-    /// All that was read, in lists by type number.
+    /// All features and labels, by type number.
     pub fn rows(&self) -> &BatchRows {
         &self.rows
     }
@@ -182,7 +182,7 @@ impl<B, T> LoadedBatch<B, T> {
     fn schema(&self) -> Result<&Schema, GraphError> {
         let known = self.rows.schema.as_ref().or(self.seeds.schema());
         known.map(|schema| &**schema).ok_or_else(|| {
-            setting("seeds", "those of a graph (`Seeds::nodes`, `Seeds::edges`) or with its types (`with_schema`)", "seeds without types")
+            setting("seeds", "seeds of a graph (`Seeds::nodes`, `Seeds::edges`) or with named types (`with_schema`)", "seeds without types")
         })
     }
     fn of_nodes(&self, ntype: impl NodeKey) -> Result<usize, GraphError> {
@@ -194,11 +194,11 @@ impl<B, T> LoadedBatch<B, T> {
         self.schema()?.etype(etype)
     }
 
-    /// Own seeds of all types.
+    /// Number of seeds of all types on this rank.
     pub fn num_seeds(&self) -> usize {
         self.seeds.ids().iter().map(Vec::len).sum()
     }
-    /// Own seeds as a share of all, in `0.0..=1.0`.
+    /// Share of the seeds of the batch that are on this rank, in `0.0..=1.0`.
     pub fn weight(&self) -> f64 {
         self.num_seeds() as f64 / self.global_seeds.max(1) as f64
     }
@@ -211,7 +211,7 @@ impl<B, T> LoadedBatch<B, T> {
     }
 }
 
-/// What was read of the type of this name.
+/// The values of a type, or an error that names the setter.
 fn found<V: Clone>(
     arg: &'static str,
     of: &str,
@@ -227,18 +227,18 @@ fn found<V: Clone>(
     })
 }
 
-/// Rows per type, where there are any.
+/// Features per type.
 type ByType = Vec<Option<Tensor<2>>>;
 type Sources = Vec<Option<Arc<dyn FeatureSource>>>;
 type Labels = Vec<Option<Arc<[i64]>>>;
 
-/// Features of nodes and edges of a graph, by type from a [`FeatureSource`] each, and what is to be predicted, as
-/// tensors on a device.
+/// Reads the features of nodes and edges from one [`FeatureSource`] per type, and labels or targets of seeds, as tensors
+/// on a device.
 ///
-/// They go with the batches of any [`Sampler`] of this graph whose seeds are `u32`. Columns of the graph, whether of
-/// floats or integers, of rank 1 or 2, become a source by [`MemoryRows::from_column`](crate::MemoryRows::from_column).
-/// One class per seed is a label ([`with_labels`](Self::with_labels)); real values and several labels are targets
-/// ([`with_targets`](Self::with_targets)).
+/// Works with every [`Sampler`] of this graph whose seeds are `u32`. Graph columns of floats or integers, of rank 1 or 2,
+/// become a source by [`MemoryRows::from_column`](crate::MemoryRows::from_column). Use
+/// [`with_labels`](Self::with_labels) for one class per seed, and [`with_targets`](Self::with_targets) for regression and
+/// multi-label classification.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -267,7 +267,7 @@ pub struct GraphFeatures {
 }
 
 impl GraphFeatures {
-    /// None; tensors come on `device`.
+    /// A reader without sources; its tensors are created on `device`.
     pub fn new(graph: &Graph, device: &Device) -> Self {
         let (ntypes, etypes) = (graph.node_counts().len(), graph.relations().len());
         let (nodes, edges) = (vec![None; ntypes], vec![None; etypes]);
@@ -277,10 +277,10 @@ impl GraphFeatures {
         Self { graph, nodes, edges, labels, edge_labels, targets, edge_targets, device }
     }
 
-    /// Features of the nodes of a type.
+    /// Sets the features of the nodes of a type.
     ///
     /// # Errors
-    /// Unknown type, not one row per node.
+    /// Unknown type; a number of rows other than that of nodes.
     pub fn with_nodes(
         mut self,
         ntype: impl NodeKey,
@@ -292,11 +292,11 @@ impl GraphFeatures {
         Ok(self)
     }
 
-    /// Features of the edges of a type, for the edges of the blocks and, if seeds are edges of the type, for these
+    /// Sets the features of the edges of a type: they are read for the edges of blocks, and for seed edges of the type
     /// ([`LoadedBatch::seed_x`]).
     ///
     /// # Errors
-    /// Unknown type, not one row per edge.
+    /// Unknown type; a number of rows other than that of edges.
     pub fn with_edges(
         mut self,
         etype: impl EdgeKey,
@@ -308,10 +308,10 @@ impl GraphFeatures {
         Ok(self)
     }
 
-    /// Class of each node of a type: seeds of the type come with theirs ([`LoadedBatch::labels`]).
+    /// Sets the class of each node of a type, which is read for seeds ([`LoadedBatch::labels`]).
     ///
     /// # Errors
-    /// Unknown type, not one per node.
+    /// Unknown type; a number of labels other than that of nodes.
     pub fn with_labels(mut self, ntype: impl NodeKey, labels: &[i64]) -> Result<Self, GraphError> {
         let t = self.graph.schema().ntype(ntype)?;
         self.graph.check_per_node("labels", "one per node", t, labels.len())?;
@@ -319,10 +319,11 @@ impl GraphFeatures {
         Ok(self)
     }
 
-    /// Class of each edge of a type: seed edges of the type come with theirs. Which pairs are edges and which are negatives is in [`LinkBatch::labels`](crate::LinkBatch::labels).
+    /// Sets the class of each edge of a type, which is read for seed edges ([`LoadedBatch::edge_labels`]). For the binary
+    /// labels of positive and negative pairs see [`LinkBatch::labels`](crate::LinkBatch::labels).
     ///
     /// # Errors
-    /// Unknown type, not one per edge.
+    /// Unknown type; a number of labels other than that of edges.
     pub fn with_edge_labels(
         mut self,
         etype: impl EdgeKey,
@@ -334,9 +335,8 @@ impl GraphFeatures {
         Ok(self)
     }
 
-    /// Real values of each node of a type, a row per node: seeds of the type come with theirs
-    /// ([`LoadedBatch::targets`]). One value for regression, several for several targets, 0 or 1 per label where a node
-    /// has several.
+    /// Sets the target row of each node of a type, which is read for seeds ([`LoadedBatch::targets`]): one or several
+    /// regression values, or 0 and 1 per label for multi-label classification.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

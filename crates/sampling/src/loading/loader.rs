@@ -1,4 +1,4 @@
-//! Makes batches from seeds, epoch by epoch (`Loader`).
+//! Defines `Loader` and its settings.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -16,9 +16,9 @@ use burn_gnn_graph::internal::setting;
 /// Position of a loader; save it with a checkpoint to resume at the next batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoaderState {
-    /// Epoch, from 0.
+    /// Epoch, counted from 0.
     pub epoch: u64,
-    /// Next batch of the epoch.
+    /// Number of the next batch of the epoch.
     pub batch: usize,
 }
 
@@ -26,10 +26,10 @@ pub struct LoaderState {
 ///
 /// The book: [mini-batches](https://github.com/burn-gnn/burn-gnn/blob/main/docs/mini-batches.md).
 ///
-/// Batch `i` of an epoch is a function of (seed, epoch, `i`): it does not depend on the number of workers. At most
-/// `workers · prefetch` batches wait to be taken. A [`LoaderEpoch`] may be dropped at any moment: its threads end after
-/// the batch that they are making. What goes wrong in a worker, a panic included, comes out as an error at the place of
-/// its batch, and ends the epoch.
+/// Batch `i` of an epoch is a function of (seed, epoch, `i`), independent of the number of workers. At most
+/// `workers · prefetch` finished batches wait to be taken. A [`LoaderEpoch`](crate::LoaderEpoch) can be dropped at any
+/// time; its threads end after their current batch. An error or panic of a worker is returned in place of its batch and
+/// ends the epoch.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -42,16 +42,16 @@ pub struct LoaderState {
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 ///
-/// It is a Burn `DataLoader` too: each pass over it is the next epoch, from 0 or from
-/// [`with_first_epoch`](Self::with_first_epoch) on.
+/// A loader is also a Burn `DataLoader` (feature `dataloader`): each iteration is the next epoch, starting from
+/// [`with_first_epoch`](Self::with_first_epoch).
 ///
-/// # Over several processes
-/// A sampler over a partitioned graph is [in order](Sampler::IN_ORDER): one thread makes its batches. All processes
-/// make the loader with the same settings, begin, take and drop epochs alike, and get as many batches; where one drops
-/// an epoch early and others go on, these get an error.
+/// # Distributed loading
+/// A sampler of a partitioned graph is [in order](Sampler::IN_ORDER): one thread makes its batches. All ranks must use the
+/// same settings, and must start, iterate and drop epochs alike; they get the same number of batches. If one rank drops an
+/// epoch early, the others get an error.
 pub struct Loader<S: Sampler, F = ()> {
     pub(super) parts: Parts<S, F>,
-    /// Of threads, where they cannot share the sampler; each is used by one epoch at a time.
+    /// Unused separate samplers of worker threads; each is used by one epoch at a time.
     pub(super) of_threads: Arc<Mutex<Vec<Arc<S>>>>,
     pub(super) batch_size: usize,
     pub(super) traversal: Traversal,
@@ -59,17 +59,18 @@ pub struct Loader<S: Sampler, F = ()> {
     pub(super) seed: u64,
     pub(super) workers: usize,
     pub(super) prefetch: usize,
-    /// Epoch of the next pass by Burn.
+    /// Epoch of the next iteration by Burn.
     pub(super) next_epoch: AtomicU64,
 }
 
 impl<S: Sampler> Loader<S> {
-    /// Shuffled batches of `batch_size` seeds over all processes, by one worker, two batches ahead.
+    /// A loader of shuffled batches of `batch_size` seeds (over all ranks), with one worker thread that prefetches two
+    /// batches.
     ///
     /// # Errors
-    /// `batch_size` is 0; what the sampler [refuses](Sampler::check).
+    /// `batch_size` is 0; errors of [`Sampler::check`].
     pub fn new(sampler: S, seeds: Seeds<S::Seed>, batch_size: usize) -> Result<Self, S::Error> {
-        // The sampler of several processes asks them all, so nothing comes before it.
+        // First, because a distributed sampler communicates in `check`: all ranks must reach it.
         sampler.check(&seeds)?;
         if batch_size == 0 {
             return Err(setting("batch_size", "at least one seed", "0").into());
@@ -89,7 +90,7 @@ impl<S: Sampler> Loader<S> {
 }
 
 impl<S: Sampler, F> Loader<S, F> {
-    /// Sets the features and labels that are read with each batch.
+    /// Sets the features and labels to read with each batch.
     #[must_use]
     pub fn with_features<G: BatchFeatures<S>>(self, features: G) -> Loader<S, G> {
         let Parts { sampler, seeds, .. } = self.parts;
@@ -105,7 +106,7 @@ impl<S: Sampler, F> Loader<S, F> {
             next_epoch: self.next_epoch,
         }
     }
-    /// The order of seeds.
+    /// Sets the order of seeds; [`Traversal::Shuffled`] by default.
     #[must_use]
     pub fn with_traversal(mut self, traversal: Traversal) -> Self {
         self.traversal = traversal;
@@ -117,15 +118,15 @@ impl<S: Sampler, F> Loader<S, F> {
         self.drop_last = true;
         self
     }
-    /// Seed of order and samples.
+    /// Sets the random seed of shuffling and sampling; 0 by default.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
-    /// The epoch of the first pass by Burn; 0 by default. A [`Learner`] that resumes from the checkpoint of epoch `n`,
-    /// which Burn counts from 1, has passed over epochs `0..n` of the loader: with `n` it goes on with the orders and
-    /// draws of a run that was never interrupted.
+    /// Sets the epoch of the first iteration by Burn; 0 by default. A [`Learner`] that resumes from the checkpoint of epoch
+    /// `n` (Burn counts from 1) has consumed epochs `0..n` of the loader. With `n`, it continues with the orders and draws
+    /// of an uninterrupted run.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -144,26 +145,27 @@ impl<S: Sampler, F> Loader<S, F> {
         self.next_epoch = AtomicU64::new(epoch);
         self
     }
-    /// Threads that make batches, one at most where the sampler is [in order](Sampler::IN_ORDER); with 0 the caller
-    /// makes them as it asks for them.
+    /// Sets the number of worker threads; 1 by default, and at most 1 for an [in-order](Sampler::IN_ORDER) sampler. With 0,
+    /// the calling thread makes each batch on demand.
     #[must_use]
     pub fn with_workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self
     }
-    /// Batches that each worker makes ahead; with 0, as with no workers, the caller makes them as it asks for them.
+    /// Sets the number of batches that each worker prefetches; 2 by default. With 0, the calling thread makes each batch on
+    /// demand.
     #[must_use]
     pub fn with_prefetch(mut self, prefetch: usize) -> Self {
         self.prefetch = prefetch;
         self
     }
 
-    /// Batches of an epoch.
+    /// Number of batches of an epoch.
     pub fn num_batches(&self) -> usize {
         let n = self.parts.seeds.len();
         if self.drop_last { n / self.batch_size } else { n.div_ceil(self.batch_size) }
     }
-    /// What makes the batches.
+    /// The sampler.
     pub fn sampler(&self) -> &S {
         &self.parts.sampler
     }
@@ -171,12 +173,12 @@ impl<S: Sampler, F> Loader<S, F> {
     pub fn seeds(&self) -> &Seeds<S::Seed> {
         &self.parts.seeds
     }
-    /// What is read with each batch.
+    /// The features and labels that are read with each batch.
     pub fn features(&self) -> &F {
         &self.parts.features
     }
 
-    /// Threads that make the batches of an epoch, of which `left` are to come.
+    /// Number of worker threads for `left` batches.
     pub(super) fn threads(&self, left: usize) -> usize {
         let most = if S::IN_ORDER { 1 } else { usize::MAX };
         if self.prefetch == 0 { 0 } else { self.workers.min(most).min(left) }
@@ -184,7 +186,7 @@ impl<S: Sampler, F> Loader<S, F> {
 }
 
 impl<S: Sampler, F: BatchFeatures<S>> Loader<S, F> {
-    /// One batch on the caller's thread: of the seeds at some positions of the concatenated list.
+    /// Makes one batch on the calling thread, of the seeds at these positions of the concatenated list.
     ///
     /// # Errors
     /// As the batches of an epoch.
@@ -196,7 +198,7 @@ impl<S: Sampler, F: BatchFeatures<S>> Loader<S, F> {
         Ok(self.parts.make(positions, key)?.0)
     }
 
-    /// A copy with other seeds and features; the epoch of Burn's passes goes on.
+    /// A copy with other seeds and features, at the same epoch of Burn's iterations.
     #[cfg(feature = "dataloader")]
     pub(super) fn with(&self, seeds: Arc<Seeds<S::Seed>>, features: F) -> Self {
         let next_epoch = AtomicU64::new(self.next_epoch.load(std::sync::atomic::Ordering::Relaxed));

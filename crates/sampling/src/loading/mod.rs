@@ -1,4 +1,4 @@
-//! Loads batches ahead, with features and labels.
+//! Prefetches batches with features and labels: one loader for all samplers.
 
 #[cfg(feature = "dataloader")]
 mod burn_loader;

@@ -17,7 +17,7 @@ pub(super) type Made<S> = Result<
     <S as Sampler>::Error,
 >;
 
-/// What batches are made of.
+/// Sampler, seeds and features of a loader, shared with its worker threads.
 pub(super) struct Parts<S: Sampler, F> {
     pub(super) sampler: Arc<S>,
     pub(super) seeds: Arc<Seeds<S::Seed>>,
@@ -35,7 +35,7 @@ impl<S: Sampler, F: Clone> Clone for Parts<S, F> {
 }
 
 impl<S: Sampler, F: BatchFeatures<S>> Parts<S, F> {
-    /// The batch of the seeds at these positions, and what it counts and took.
+    /// Makes the batch of the seeds at these positions, and measures its counts and times.
     pub(super) fn make(&self, positions: &[u32], key: SampleKey) -> Made<S> {
         let begin = Instant::now();
         let seeds = self.seeds.select(positions);

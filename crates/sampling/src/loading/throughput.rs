@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-/// What an epoch has delivered so far.
+/// Counts and times of the batches that an epoch has returned so far.
 ///
 /// ```
 /// use std::time::Duration;
@@ -15,22 +15,22 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throughput {
-    /// Batches taken.
+    /// Number of batches.
     pub batches: usize,
-    /// Their own seeds, those of this process.
+    /// Number of seeds of this rank.
     pub seeds: usize,
-    /// Their sampled edges.
+    /// Number of sampled edges.
     pub edges: usize,
-    /// Bytes of their features.
+    /// Bytes of features.
     pub bytes: usize,
-    /// Since the epoch began.
+    /// Time since the start of the epoch.
     pub elapsed: Duration,
-    /// Of it, how long the caller waited for batches.
+    /// Time that the caller has waited for batches.
     pub waited: Duration,
-    /// How long threads sampled the batches taken, exchanges between processes included. Made ahead, they are sampled
-    /// beside training.
+    /// Time spent sampling, including communication, summed over worker threads. With prefetching it overlaps with
+    /// training.
     pub sampling: Duration,
-    /// How long threads read the features and labels of the batches taken, likewise.
+    /// Time spent reading features and labels, summed over worker threads.
     pub fetching: Duration,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Throughput {
     }
 }
 
-/// A time that never divides by 0.
+/// Seconds, at least 1 ns, so that rates are finite.
 fn seconds(t: Duration) -> f64 {
     t.as_secs_f64().max(1e-9)
 }

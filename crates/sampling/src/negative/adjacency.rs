@@ -1,4 +1,4 @@
-//! Tests whether pairs of nodes have an edge, for negative sampling.
+//! Tests whether pairs of nodes have an edge, and enumerates those that have none.
 
 use std::borrow::Cow;
 
@@ -6,18 +6,18 @@ use rayon::prelude::*;
 
 use burn_gnn_graph::Relation;
 
-/// Distinct destinations of each source, ascending: 4 bytes per edge, and 8 where edges have times.
+/// Distinct destinations of each source, in ascending order: 4 bytes per edge, 12 with times.
 #[derive(Debug)]
 pub(crate) struct Adjacency {
     indptr: Vec<u32>,
     indices: Vec<u32>,
-    /// Time of the first edge of each pair.
+    /// Time of the earliest edge of each pair.
     first: Option<Vec<i64>>,
 }
 
 impl Adjacency {
-    /// `diagonal` counts each node among its own destinations, at any time; `undirected` also counts the sources of its
-    /// in-edges; `times` are those of the edges, by id.
+    /// Builds the lists. With `diagonal`, each node is one of its own destinations, at any time. With `undirected`, so are
+    /// the sources of its in-edges. `times` are the times of the edges, by id.
     pub(crate) fn new(
         r: &Relation,
         diagonal: bool,
@@ -47,7 +47,7 @@ impl Adjacency {
                 row.into_iter().unzip()
             }
         };
-        // Rows of a range together, so that a short row costs no block of memory to keep.
+        // 1024 rows per task share their vectors: one allocation per row would dominate for short rows.
         let ranges: Vec<usize> = (0..r.num_src()).step_by(1024).collect();
         let parts: Vec<(Vec<u32>, Vec<u32>, Vec<i64>)> = ranges
             .into_par_iter()
@@ -77,7 +77,7 @@ impl Adjacency {
         Self { indptr, indices, first }
     }
 
-    /// Destinations of `u`, of edges up to `time` where edges have times and one is given.
+    /// Destinations of `u`; with times, of edges up to `time`.
     #[inline]
     pub(crate) fn row(&self, u: u32, time: Option<i64>) -> Cow<'_, [u32]> {
         let range = self.indptr[u as usize] as usize..self.indptr[u as usize + 1] as usize;
@@ -89,7 +89,7 @@ impl Adjacency {
             _ => Cow::Borrowed(row),
         }
     }
-    /// Offsets and destinations of all sources, at any time.
+    /// Offsets and destinations of all sources, regardless of time.
     pub(crate) fn rows(&self) -> (&[u32], &[u32]) {
         (&self.indptr, &self.indices)
     }
@@ -107,9 +107,10 @@ impl Adjacency {
     }
 }
 
-/// The node of rank `rank` among those from `first` on that are not in `row`, which is ascending and has none below.
+/// Returns the `rank`-th node from `first` on that is not in `row`. `row` is ascending, and its entries are at least
+/// `first`.
 pub(crate) fn outside(row: &[u32], first: u32, rank: u32) -> u32 {
-    // Below destination number `j` there are `row[j] - first - j` nodes outside.
+    // `row[j] - first - j` nodes below `row[j]` are not in `row`: binary search for the rank among these counts.
     let (mut low, mut high) = (0, row.len());
     while low < high {
         let j = low.midpoint(high);

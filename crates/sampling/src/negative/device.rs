@@ -1,47 +1,47 @@
-//! Describes a negative sampler to devices and to other ranks.
+//! Describes a negative sampler for GPUs and for other ranks.
 
 use crate::negative::sampler::{NegativeBy, NegativeSampler};
 use crate::random::key::SampleKey;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::setting;
 
-/// A negative sampler as a device that draws by itself needs it.
+/// Settings and adjacency of a negative sampler, for a GPU.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct NegativeInfo<'a> {
-    /// Edge type, for errors.
+    /// Name of the edge type, for errors.
     pub name: &'a str,
-    /// Nodes that pairs keep, and nodes that are drawn.
+    /// Number of nodes of the kept endpoint, and of the drawn one.
     pub nodes: [usize; 2],
-    /// Whether the nodes drawn are sources.
+    /// Whether sources are drawn.
     pub of_sources: bool,
-    /// Where the nodes begin that no strict negative of a node pairs it with.
+    /// Offsets of the adjacent nodes of each node.
     pub indptr: &'a [u32],
-    /// Those nodes, ascending and each once.
+    /// Distinct adjacent nodes, ascending.
     pub indices: &'a [u32],
-    /// Whether these nodes are left out.
+    /// Whether adjacent nodes are never drawn.
     pub strict: bool,
-    /// Whether the negatives of one positive pair differ.
+    /// Whether the negatives of one positive pair are distinct.
     pub unique: bool,
     /// Whether all positive pairs get the same nodes.
     pub shared: bool,
 }
 
-/// Global pairs as a device draws them: each is the pair of a rank below the last entry of `before`.
+/// How a GPU draws global pairs: it draws a rank below the last entry of `before`, and finds its pair.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct GlobalDraws {
     /// Key of the draws.
     pub key: [u32; 2],
-    /// Whether pairs are none of the edges; false also where every pair is one.
+    /// Whether edges are never drawn; false if every pair is an edge.
     pub strict: bool,
-    /// Ranks of each source: from its own entry to the next one.
+    /// First rank of each source, then the number of ranks.
     pub before: Vec<u64>,
 }
 
 #[doc(hidden)]
 impl NegativeSampler {
-    /// What of this sampler a device does not know how to do.
+    /// A setting of this sampler that GPU sampling does not support, if any.
     pub fn device_lacks(&self) -> Option<&'static str> {
         if self.by != NegativeBy::Uniform {
             Some("negatives by in-degree or weight")
@@ -56,7 +56,8 @@ impl NegativeSampler {
         }
     }
 
-    /// What of this sampler the owners of nodes, who hold the edges of their own alone, do not know how to do together.
+    /// A setting of this sampler that distributed sampling does not support, if any: an owner has only the edges of its
+    /// own nodes.
     pub fn parts_lack(&self) -> Option<&'static str> {
         if self.by == NegativeBy::InDegree {
             Some(
@@ -71,7 +72,7 @@ impl NegativeSampler {
         }
     }
 
-    /// What does not change from call to call.
+    /// Settings and adjacency.
     pub fn device_facts(&self) -> NegativeInfo<'_> {
         let (indptr, indices) = self.adjacency.rows();
         NegativeInfo {
@@ -86,7 +87,7 @@ impl NegativeSampler {
         }
     }
 
-    /// Key of the draws by positive pair.
+    /// Key of the draws of positive pairs.
     ///
     /// # Errors
     /// A sampler of the other endpoint.
@@ -95,14 +96,15 @@ impl NegativeSampler {
         Ok(self.pair_stream(key).key())
     }
 
-    /// Draws of `count` global pairs.
+    /// How `count` global pairs are drawn.
     ///
     /// # Errors
-    /// As [`global`](Self::global); a sampler of pairs that all differ, whose draws depend on one another.
+    /// As [`global`](Self::global); a sampler of unique pairs, whose draws depend on one another.
     pub fn device_global(&self, count: usize, key: SampleKey) -> Result<GlobalDraws, GraphError> {
         self.check_global(count)?;
         if self.unique {
-            let expected = "global pairs that may repeat on a device, or `NegativeSampler::global` on the host";
+            let expected =
+                "a sampler without unique pairs for a GPU, or `NegativeSampler::global` on the CPU";
             return Err(setting("negatives", expected, "`with_unique`"));
         }
         let free = self.free_pairs(None);

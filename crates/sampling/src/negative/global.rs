@@ -1,4 +1,4 @@
-//! Draws negative pairs over all pairs of nodes.
+//! Draws negatives uniformly from all pairs of nodes.
 
 use std::collections::HashSet;
 
@@ -11,11 +11,11 @@ use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{GraphError, Stream};
 
 impl NegativeSampler {
-    /// `count` pairs out of all that have no edge, each equally likely (GraphBolt and DGL: global uniform). `(u, v)` and
-    /// `(v, u)` are two pairs, unless they are [`undirected`](Self::undirected).
+    /// Samples `count` pairs uniformly from all pairs without an edge (GraphBolt and DGL: global uniform). `(u, v)` and
+    /// `(v, u)` are different pairs, unless the sampler is [`undirected`](Self::undirected).
     ///
     /// # Errors
-    /// The sampler is not uniform, has conditions, or is one of sources; the relation has no pair of nodes;
+    /// A sampler of sources, with another distribution or with conditions; a relation without pairs of nodes;
     /// [`GraphError::OutOfMemory`].
     pub fn global(&self, count: usize, key: SampleKey) -> Result<Negatives, GraphError> {
         self.check_global(count)?;
@@ -26,7 +26,7 @@ impl NegativeSampler {
         let (mut met, mut out) = (HashSet::new(), Negatives::with_room(count as u128)?);
         for i in 0..count as u64 {
             let mut draws = Draws::new(&stream, i);
-            // Floyd's way to ranks that all differ: see `Chooser::distinct`.
+            // Floyd's algorithm for distinct ranks: see `Chooser::distinct`.
             let top = if self.unique {
                 (total + i).checked_sub(count as u64).map(|top| top + 1)
             } else {
@@ -55,11 +55,12 @@ impl NegativeSampler {
         Ok(out)
     }
 
-    /// A pair for each of these times, out of all that have no edge up to then, each equally likely.
+    /// Samples one pair for each time, uniformly from all pairs without an edge up to that time.
     pub(crate) fn global_at(&self, times: &[i64], key: SampleKey) -> Result<Negatives, GraphError> {
         self.check_global(times.len())?;
         if self.unique {
-            let expected = "pairs that may repeat where seeds have times, or negatives per source";
+            let expected =
+                "a sampler without unique pairs, or negatives per source, as seeds have times";
             return Err(setting("negatives", expected, "`with_unique`"));
         }
         let all = self.num_pairs();
@@ -79,7 +80,7 @@ impl NegativeSampler {
         Ok(out)
     }
 
-    /// One of all pairs without an edge up to a time.
+    /// Draws one of all pairs without an edge up to a time, in `O(V)`.
     fn global_exactly(&self, time: i64, draws: &mut Draws<'_>) -> Option<(u32, u32)> {
         let free = self.free_pairs(Some(time));
         if free.total() == 0 {
@@ -89,45 +90,45 @@ impl NegativeSampler {
         Some((u, self.free(u, place, Some(time))))
     }
 
-    /// What global pairs are drawn by: pair `i` of a batch by the draws of id `i`.
+    /// Random stream of global pairs: pair `i` of a batch uses the draws of id `i`.
     #[doc(hidden)]
     pub fn global_stream(&self, key: SampleKey) -> Stream {
         key.stream(&format!("global negatives/{}", self.name))
     }
-    /// Whether there is an edge, up to a time where edges have times.
+    /// Whether there is an edge; with times, up to `time`.
     #[doc(hidden)]
     pub fn has_edge(&self, src: u32, dst: u32, time: Option<i64>) -> bool {
         self.adjacency.contains(src, dst, time)
     }
-    /// Destinations to which a source has no edge, up to a time where edges have times; of undirected pairs those from
-    /// the source on.
+    /// Number of destinations to which a source has no edge; with times, up to `time`. For undirected pairs, only
+    /// destinations from `src` on count.
     #[doc(hidden)]
     pub fn num_free(&self, src: u32, time: Option<i64>) -> u64 {
         let (row, first) = (self.adjacency.row(src, time), self.first_of(src));
         (self.relation.num_dst() - first as usize - from(&row, first).len()) as u64
     }
-    /// The one of them at a place below [`num_free`](Self::num_free), in ascending order.
+    /// Returns the destination number `place` of those that [`num_free`](Self::num_free) counts.
     #[doc(hidden)]
     pub fn free(&self, src: u32, place: u32, time: Option<i64>) -> u32 {
         let (row, first) = (self.adjacency.row(src, time), self.first_of(src));
         outside(from(&row, first), first, place)
     }
 
-    /// The first node that global pairs join to a source.
+    /// The smallest destination of global pairs of a source.
     fn first_of(&self, src: u32) -> u32 {
         if self.undirected { src } else { 0 }
     }
-    /// All pairs of nodes, whether they have an edge or not.
+    /// Number of pairs of nodes, with or without an edge.
     fn num_pairs(&self) -> u64 {
         let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
         if self.undirected { self.pairs_before(n) } else { n * m }
     }
-    /// Undirected pairs of the sources below `src`: `n` of node 0, one less of each later node.
+    /// Number of undirected pairs whose source is below `src`: `n` pairs for node 0, one less for each following node.
     fn pairs_before(&self, src: u64) -> u64 {
         let n = self.relation.num_src() as u64;
         (u128::from(src) * u128::from(2 * n + 1 - src) / 2) as u64
     }
-    /// The pair of a rank below [`num_pairs`](Self::num_pairs).
+    /// Pair number `rank`, below [`num_pairs`](Self::num_pairs).
     fn pair(&self, rank: u64) -> (u32, u32) {
         let m = self.relation.num_dst() as u64;
         if !self.undirected {
@@ -141,7 +142,7 @@ impl NegativeSampler {
         (low as u32, (low + rank - self.pairs_before(low)) as u32)
     }
 
-    /// All pairs without an edge, up to a time where edges have times; none where edges do not count.
+    /// Enumerates the pairs without an edge; with times, up to `time`. Empty if the sampler allows false negatives.
     pub(super) fn free_pairs(&self, time: Option<i64>) -> FreePairs {
         let sources = if self.strict { 0..self.relation.num_src() as u32 } else { 0..0 };
         FreePairs::new(sources.map(|u| self.num_free(u, time)))
@@ -149,18 +150,18 @@ impl NegativeSampler {
 
     pub(super) fn check_global(&self, count: usize) -> Result<(), GraphError> {
         if self.of_sources {
-            let expected = "a sampler of destinations (`NegativeSampler::new`), which draws both nodes of global pairs";
+            let expected = "a sampler of destinations (`NegativeSampler::new`) for global pairs";
             return Err(setting(
                 "negatives",
                 expected,
-                "one of sources (`NegativeSampler::of_sources`)",
+                "a sampler of sources (`NegativeSampler::of_sources`)",
             ));
         }
         if self.by != NegativeBy::Uniform || !self.conditions.is_empty() {
             return Err(setting(
                 "distribution",
-                "uniform pairs without conditions",
-                "another; draw per source",
+                "a uniform distribution without conditions for global pairs",
+                "another one (use `per_source`)",
             ));
         }
         if (self.relation.num_src() == 0 || self.relation.num_dst() == 0) && count > 0 {
@@ -174,7 +175,7 @@ impl NegativeSampler {
     }
 }
 
-/// The part of an ascending row from a node on.
+/// The entries of an ascending row that are at least `first`.
 fn from(row: &[u32], first: u32) -> &[u32] {
     &row[row.partition_point(|&v| v < first)..]
 }

@@ -1,4 +1,4 @@
-//! Samples pairs of nodes without an edge.
+//! Samples negative pairs: nodes without an edge between them.
 
 pub(crate) mod adjacency;
 pub(crate) mod device;

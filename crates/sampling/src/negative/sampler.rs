@@ -1,4 +1,26 @@
-//! Samples negative pairs: nodes without an edge between them.
+//! Defines `NegativeSampler`, and draws the negatives of positive pairs.
+//!
+//! # Algorithm
+//! A strict negative of source `u` is a destination without an edge from `u`. The adjacency lists the distinct
+//! destinations of each source in ascending order.
+//!
+//! ```text
+//! uniform:      free = num_dst - degree(u)                       # destinations without an edge from u
+//!               rank = below(free)                               # unique: Floyd's algorithm over 0..free
+//!               v = the rank-th destination outside adjacency[u]                                       # 1
+//! weighted,     repeat 32 times: v = alias draw, or a node of the same attribute value                 # 2
+//! conditional:      stop if v is no edge (and new, if unique)
+//!               otherwise: one exact draw over all destinations that qualify                           # 3
+//! global:       rank = below(free pairs); u by binary search in the counts, then v as above            # 4
+//! no candidate: v = any draw, and is_strict = false
+//! ```
+//!
+//! 1. The number of destinations outside the list below an entry grows along the list, so that a binary search finds
+//!    the destination of a rank: `O(log degree)`, exact for any density, and without rejection.
+//! 2. Ranks are uniform, so that other distributions use rejection. In sparse graphs the first draw nearly always
+//!    qualifies.
+//! 3. The bound of 32 draws keeps nodes with an edge to almost every destination from looping.
+//! 4. Global negatives draw both endpoints at once: all free pairs are equally likely, not all sources.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,36 +33,38 @@ use crate::random::subset::Chooser;
 use burn_gnn_graph::internal::{check_len, check_nodes, room, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Stream};
 
-/// How likely a node is drawn as the destination of a negative pair, or as the source where sources are drawn.
+/// Distribution of the drawn endpoint of a negative pair: the destination, or the source for
+/// [`NegativeSampler::of_sources`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NegativeBy {
-    /// All alike.
+    /// All nodes are equally likely.
     #[default]
     Uniform,
-    /// In proportion to its in-degree in the relation.
+    /// Probabilities are proportional to in-degrees in the relation.
     InDegree,
-    /// In proportion to a weight per destination node.
+    /// Probabilities are proportional to a weight per node.
     Weights(Vec<f32>),
 }
 
-/// Pairs drawn as negatives.
+/// Sampled negative pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Negatives {
     /// Sources.
     pub src: Vec<u32>,
     /// Destinations.
     pub dst: Vec<u32>,
-    /// Whether a pair is known to have no edge (and, where asked for, to be met once): false for the padding of a
-    /// source that has too few such pairs, and everywhere if the sampler is not strict.
+    /// Whether a pair is guaranteed to have no edge, and to be distinct if the sampler is unique. False for the padding of
+    /// a source with too few such pairs, and for all pairs if the sampler allows
+    /// [false negatives](NegativeSampler::with_false_negatives).
     pub is_strict: Vec<bool>,
 }
 
 impl Negatives {
-    /// No pairs, with room for so many.
+    /// Empty lists with capacity for that many pairs.
     #[doc(hidden)]
     pub fn with_room(pairs: u128) -> Result<Self, GraphError> {
-        let (what, remedy) = (|| format!("{pairs} negative pairs"), "ask for fewer at a time");
-        // A pair takes 9 bytes here and 8 while those of its source are drawn.
+        let (what, remedy) = (|| format!("{pairs} negative pairs"), "sample fewer pairs per call");
+        // 9 bytes per pair here, and 8 while the pairs of its source are drawn.
         room::<[u8; 17]>(pairs, what, remedy)?;
         Ok(Self {
             src: room(pairs, what, remedy)?,
@@ -50,14 +74,14 @@ impl Negatives {
     }
 }
 
-/// Draws pairs of nodes that have no edge of a relation, as negative examples of link prediction.
+/// Samples pairs of nodes without an edge of a relation, as negative examples for link prediction.
 ///
-/// Strict by default: a pair is never an edge, and every other pair can be drawn. The
-/// requested number of pairs is always returned; where there are not enough such pairs the rest is drawn from all, and
-/// [`Negatives::is_strict`] says so.
+/// By default negatives are strict: no pair is an edge, and every other pair can be drawn. The requested number of pairs
+/// is always returned. If too few pairs qualify, the rest is drawn from all pairs and marked in
+/// [`Negatives::is_strict`].
 ///
-/// [`new`](Self::new) replaces the destinations of positive pairs (corrupts tails), [`of_sources`](Self::of_sources)
-/// their sources (corrupts heads).
+/// [`new`](Self::new) replaces the destinations of positive pairs (corrupted tails), [`of_sources`](Self::of_sources)
+/// their sources (corrupted heads).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -71,16 +95,16 @@ impl Negatives {
 /// ```
 ///
 /// # Cost
-/// `O(log degree)` per uniform pair. Other pairs are drawn until one fits, 32 times at most, then chosen exactly in
-/// `O(V)`. The sampler keeps the edges once more, 4 bytes each, and 8 where they have times.
+/// `O(log degree)` per uniform pair. Other distributions draw until a pair qualifies, at most 32 times, and then choose
+/// exactly in `O(V)`. The sampler keeps a copy of the edges, 4 bytes per edge, or 12 with times.
 #[derive(Debug)]
 pub struct NegativeSampler {
     pub(super) name: String,
-    /// The edges, reversed where sources are drawn: what is drawn are always its destinations.
+    /// The edges, reversed if sources are drawn, so that the drawn nodes are always its destinations.
     pub(super) relation: Relation,
     pub(super) of_sources: bool,
     pub(super) adjacency: Adjacency,
-    /// Of the edges, by id, where strict negatives depend on them.
+    /// Time of each edge by id, if strict negatives depend on times.
     pub(super) times: Option<Arc<[i64]>>,
     /// Whether self loops count as edges.
     pub(super) diagonal: bool,
@@ -89,18 +113,18 @@ pub struct NegativeSampler {
     pub(super) strict: bool,
     pub(super) unique: bool,
     pub(super) shared: bool,
-    /// Whether `u, v` and `v, u` are one pair.
+    /// Whether `(u, v)` and `(v, u)` are the same pair.
     pub(super) undirected: bool,
-    /// Whether both endpoints are of one node type.
+    /// Whether both endpoints have the same node type.
     pub(super) one_type: bool,
     pub(super) conditions: Vec<Condition>,
 }
 
-/// Nodes with equal values of one attribute.
+/// Groups of nodes with equal values of one attribute.
 #[derive(Debug)]
 pub(super) struct Condition {
     values: Vec<i64>,
-    /// Nodes by value, then by id.
+    /// Nodes sorted by value, then by id.
     order: Vec<u32>,
     share: f64,
 }
@@ -115,19 +139,19 @@ impl Condition {
 }
 
 impl NegativeSampler {
-    /// Draws that may fail before all candidates are looked at.
+    /// Rejected draws before the exact draw.
     #[doc(hidden)]
     pub const TRIES: usize = 32;
 
-    /// Strict and uniform, of destinations.
+    /// A strict, uniform sampler of destinations.
     ///
     /// # Errors
-    /// Unknown or ambiguous type.
+    /// Unknown or ambiguous type; edges in a file that cannot be read.
     pub fn new(graph: &Graph, etype: impl EdgeKey) -> Result<Self, GraphError> {
         Self::on(graph, graph.schema().etype(etype)?, false, None)
     }
 
-    /// Strict and uniform, of sources: what holds for destinations holds for sources. Pairs are drawn by
+    /// A strict, uniform sampler of sources. Settings of destinations apply to sources. Sample pairs by
     /// [`per_destination`](Self::per_destination).
     ///
     /// ```
@@ -146,7 +170,7 @@ impl NegativeSampler {
         Self::on(graph, graph.schema().etype(etype)?, true, None)
     }
 
-    /// On edges of type `t`, which have these times, by id.
+    /// A strict, uniform sampler for edge type `t`. `times` are the times of the edges, by id.
     pub(crate) fn on(
         graph: &Graph,
         t: usize,
@@ -185,10 +209,10 @@ impl NegativeSampler {
         }
     }
 
-    /// Over edges that have times, by id: a strict negative of a positive pair with a time is no edge up to then.
+    /// Sets the time of each edge, by id. A strict negative of a positive pair with a time has no edge up to that time.
     ///
     /// # Errors
-    /// Draws by in-degree, which counts later edges.
+    /// A distribution by in-degree, which counts later edges; a number of times other than that of edges.
     #[doc(hidden)]
     pub fn with_times(mut self, times: &[i64]) -> Result<Self, GraphError> {
         check_degrees(&self.by)?;
@@ -198,11 +222,11 @@ impl NegativeSampler {
         Ok(self.with_adjacency())
     }
 
-    /// How destinations are drawn.
+    /// Sets the distribution of destinations.
     ///
     /// # Errors
-    /// Not one weight per destination, weights that are negative, infinite or NaN, or all 0; in-degrees where edges
-    /// have times.
+    /// A number of weights other than that of destinations; weights that are negative, infinite, NaN or all 0; in-degrees
+    /// if edges have times.
     pub fn with_distribution(mut self, by: NegativeBy) -> Result<Self, GraphError> {
         if self.times.is_some() {
             check_degrees(&by)?;
@@ -236,20 +260,19 @@ impl NegativeSampler {
         self
     }
 
-    /// Whether self loops count as edges, so that a node is never paired with itself.
+    /// Treats self loops as edges, so that no strict negative pairs a node with itself.
     ///
     /// # Errors
-    /// The relation joins two node types.
+    /// An edge type between different node types.
     pub fn without_self_loops(mut self) -> Result<Self, GraphError> {
         self.check_one_type("leaving out self loops")?;
         self.diagonal = true;
         Ok(self.with_adjacency())
     }
 
-    /// Makes pairs undirected, for a relation whose edges have no direction, whether each is stored once or in both
-    /// directions: `(u, v)` is an edge where `(v, u)` is, and [`global`](Self::global) draws one of the two, from the
-    /// smaller id to the larger (PyG: `force_undirected`), so that [unique](Self::with_unique) pairs do not repeat in
-    /// the other direction.
+    /// Treats pairs as undirected, for relations that store each edge in one or in both directions. `(u, v)` counts as an
+    /// edge if `(v, u)` is one. [`global`](Self::global) returns each pair from the smaller id to the larger (PyG:
+    /// `force_undirected`), so that [unique](Self::with_unique) pairs do not repeat in the other direction.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -264,7 +287,7 @@ impl NegativeSampler {
     /// ```
     ///
     /// # Errors
-    /// The relation joins two node types.
+    /// An edge type between different node types.
     pub fn undirected(mut self) -> Result<Self, GraphError> {
         self.check_one_type("undirected pairs")?;
         self.undirected = true;
@@ -279,7 +302,7 @@ impl NegativeSampler {
         }
     }
 
-    /// The pairs that strict negatives are none of, as the settings say.
+    /// Rebuilds the adjacency after a change of settings.
     fn with_adjacency(mut self) -> Self {
         let (diagonal, times) = (self.diagonal, self.times.as_deref());
         self.adjacency = Adjacency::new(&self.relation, diagonal, self.undirected, times);
@@ -301,13 +324,13 @@ impl NegativeSampler {
         self
     }
 
-    /// Conditional negatives: this share of the negatives of a positive pair has the positive destination's value of an
-    /// attribute, given for each destination node. May be called for several attributes; what shares leave over is
-    /// unconditional. Of `k` negatives, attribute `i` gets those from `round(k · s)` to `round(k · (s + share))`, where
-    /// `s` is the sum of the shares before.
+    /// Adds conditional (hard) negatives: a share of the negatives of a positive pair has the same attribute value as the
+    /// positive destination. `values` are the attribute of each destination node. Can be called for several attributes;
+    /// the remaining share is unconditional. Of `k` negatives, an attribute gets those from `round(k · s)` to
+    /// `round(k · (s + share))`, where `s` is the sum of earlier shares.
     ///
     /// # Errors
-    /// Not one value per destination, a share outside `0.0..=1.0`, shares that sum to more than 1.
+    /// A number of values other than that of destinations; a share outside `0.0..=1.0`; shares that sum to more than 1.
     pub fn with_condition(mut self, values: &[i64], share: f64) -> Result<Self, GraphError> {
         let n = self.relation.num_dst();
         check_len("values", "one per destination node", n, values.len())
@@ -326,13 +349,13 @@ impl NegativeSampler {
         Ok(self)
     }
 
-    /// `k` negatives for each positive pair `src[i] -> dst[i]`, with its source: entries `i * k..(i + 1) * k`.
+    /// Samples `k` negatives for each positive pair `src[i] -> dst[i]` by replacing its destination. They are the entries
+    /// `i * k..(i + 1) * k` of the result.
     ///
     /// Draws are functions of the key and the pair: equal pairs get equal negatives.
     ///
     /// # Errors
-    /// A sampler of sources; lists of different lengths, ids out of range, no destination nodes;
-    /// [`GraphError::OutOfMemory`].
+    /// A sampler of sources; lists of different lengths; ids out of range; [`GraphError::OutOfMemory`].
     pub fn per_source(
         &self,
         src: &[u32],
@@ -343,12 +366,11 @@ impl NegativeSampler {
         self.of_pairs(false, src, dst, None, k, key)
     }
 
-    /// `k` negatives for each positive pair `src[i] -> dst[i]`, with its destination: entries `i * k..(i + 1) * k`.
-    /// Otherwise as [`per_source`](Self::per_source).
+    /// Samples `k` negatives for each positive pair `src[i] -> dst[i]` by replacing its source. They are the entries
+    /// `i * k..(i + 1) * k` of the result.
     ///
     /// # Errors
-    /// A sampler of destinations, which [`of_sources`](Self::of_sources) does not make; as
-    /// [`per_source`](Self::per_source).
+    /// A sampler that was not made by [`of_sources`](Self::of_sources); as [`per_source`](Self::per_source).
     pub fn per_destination(
         &self,
         src: &[u32],
@@ -359,8 +381,8 @@ impl NegativeSampler {
         self.of_pairs(true, src, dst, None, k, key)
     }
 
-    /// [`per_source`](Self::per_source) or [`per_destination`](Self::per_destination); with a time of each pair, edges
-    /// count up to then.
+    /// [`per_source`](Self::per_source) or [`per_destination`](Self::per_destination). With a time per pair, only edges up
+    /// to that time count.
     #[doc(hidden)]
     pub fn of_pairs(
         &self,
@@ -412,7 +434,7 @@ impl NegativeSampler {
         Ok(out)
     }
 
-    /// Draws by positive pair.
+    /// Random stream keyed by positive pair.
     pub(super) fn pair_stream(&self, key: SampleKey) -> Stream {
         let purpose = if self.of_sources { "negative sources" } else { "negatives" };
         key.stream(&format!("{purpose}/{}", self.name))
@@ -421,9 +443,9 @@ impl NegativeSampler {
     pub(super) fn check_kind(&self, of_sources: bool) -> Result<(), GraphError> {
         let name = |of_sources| {
             if of_sources {
-                "one of sources (`NegativeSampler::of_sources`)"
+                "a sampler of sources (`NegativeSampler::of_sources`)"
             } else {
-                "one of destinations"
+                "a sampler of destinations (`NegativeSampler::new`)"
             }
         };
         if of_sources == self.of_sources {
@@ -433,7 +455,7 @@ impl NegativeSampler {
         }
     }
 
-    /// Whether negatives are drawn for these edges.
+    /// Whether this sampler was made for these edges.
     #[doc(hidden)]
     pub fn is_for(&self, relation: &Relation) -> bool {
         if self.of_sources {
@@ -442,16 +464,16 @@ impl NegativeSampler {
             self.relation.is_same(relation)
         }
     }
-    /// Whether sources are drawn: whether it was made by [`of_sources`](Self::of_sources).
+    /// Whether this sampler draws sources, as one made by [`of_sources`](Self::of_sources) does.
     pub fn is_of_sources(&self) -> bool {
         self.of_sources
     }
-    /// The edges that negatives are none of, reversed where sources are drawn.
+    /// The edges, reversed if sources are drawn.
     pub(crate) fn relation(&self) -> &Relation {
         &self.relation
     }
 
-    /// `k` destinations that are not among `forbidden`, and whether each is what was asked for.
+    /// Draws `k` destinations outside `forbidden`, with a flag that is false for padding.
     fn some(
         &self,
         forbidden: &[u32],
@@ -500,7 +522,7 @@ impl NegativeSampler {
         out
     }
 
-    /// One of all candidates that fit, in proportion to their weights.
+    /// Draws one of all qualifying destinations in proportion to their weights, in `O(V)`; `None` if there are none.
     fn exactly(
         &self,
         alike: Option<&[u32]>,
@@ -537,12 +559,11 @@ impl Negatives {
     }
 }
 
-/// Refuses in-degrees, which count later edges.
+/// Checks that the distribution does not use in-degrees, which count later edges.
 fn check_degrees(by: &NegativeBy) -> Result<(), GraphError> {
     if *by != NegativeBy::InDegree {
         return Ok(());
     }
-    let expected =
-        "a distribution that does not count edges later than the seed: uniform or by weights";
+    let expected = "a uniform distribution or weights, because edges have times and in-degrees include later edges";
     Err(setting("negatives", expected, "NegativeBy::InDegree"))
 }

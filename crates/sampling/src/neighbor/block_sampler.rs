@@ -1,4 +1,4 @@
-//! Abstracts over samplers of blocks, on the host or on a device.
+//! Defines `BlockSampler`, the interface of samplers that make blocks, on the CPU or on a GPU.
 
 use crate::batch::mini_batch::MiniBatch;
 use crate::batch::sampler::Sampler;
@@ -7,8 +7,8 @@ use crate::neighbor::sampler::NeighborSampler;
 use crate::random::key::SampleKey;
 use burn_gnn_graph::GraphError;
 
-/// What makes blocks around seeds: a sampler on the host, or one whose draws are a device's. It is a [`Sampler`] of
-/// nodes, and what a [`LinkSampler`](crate::LinkSampler) makes blocks by.
+/// Makes blocks around seeds: [`NeighborSampler`] on the CPU, or a sampler on a GPU. Every `BlockSampler` is a [`Sampler`]
+/// of nodes, and a [`LinkSampler`](crate::LinkSampler) uses it to make blocks.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -20,14 +20,14 @@ use burn_gnn_graph::GraphError;
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 pub trait BlockSampler: std::fmt::Debug + Send + Sync {
-    /// The sampler, or that on the host which gives the same batches.
+    /// The CPU sampler that makes the same batches; the sampler itself on the CPU.
     fn on_host(&self) -> &NeighborSampler;
 
-    /// Blocks around seeds, given per node type in schema order, as a function of the arguments alone; over edges
-    /// before a time of each seed where edges have times; `times` are in the same shape.
+    /// Samples blocks around seeds, given per node type in schema order, as a function of the arguments. If edges have
+    /// times, `times` holds the time of each seed, in the shape of `seeds`.
     ///
     /// # Errors
-    /// A seed out of range, lists of other lengths; times of seeds where edges have none, or none where edges have
+    /// A seed out of range; lists of different lengths; seeds with times if edges have none, or without if edges have
     /// times.
     fn blocks(
         &self,
@@ -38,8 +38,8 @@ pub trait BlockSampler: std::fmt::Debug + Send + Sync {
         self.blocks_excluding(seeds, times, &[], key)
     }
 
-    /// As [`blocks`](Self::blocks), without ever drawing some edges, given by id per edge type in schema order; no
-    /// lists stand for none.
+    /// As [`blocks`](Self::blocks), but never draws the excluded edges, given by id per edge type in schema order. An empty
+    /// slice excludes nothing.
     ///
     /// # Errors
     /// As [`blocks`](Self::blocks); an edge out of range.
@@ -68,7 +68,7 @@ impl BlockSampler for NeighborSampler {
     }
 }
 
-/// Batches of nodes, of one type or several; each with a time where edges of the sampler have times, and only there.
+/// Batches of nodes of one or several types. Seeds need times exactly if edges have times.
 impl<B: BlockSampler + 'static> Sampler for B {
     type Seed = u32;
     type Batch = MiniBatch;

@@ -1,4 +1,4 @@
-//! Writes batches as bytes, and reads them again.
+//! Serializes batches.
 
 use std::sync::Arc;
 
@@ -14,14 +14,13 @@ use crate::random::key::SampleKey;
 
 /// Format version, the first word.
 const VERSION: u32 = 0x6267_0001;
-/// Destinations of each block and relation whose edges are compared with the graph.
+/// Number of destinations per block and relation whose edges are compared with the graph.
 const COMPARED: usize = 8;
-/// Original ids and times of each type that are hashed.
+/// Number of original ids and times per type that are hashed.
 const HASHED: usize = 64;
 
 impl MiniBatch {
-    /// The batch as bytes, from which [`NeighborSampler::batch_from_bytes`] makes it again: nodes, edges, rows of
-    /// seeds, trees and times where there are any, and the key of dropout.
+    /// Serializes the batch for [`NeighborSampler::batch_from_bytes`]: nodes, edges, rows of seeds, trees, times and key.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -36,16 +35,16 @@ impl MiniBatch {
     /// ```
     ///
     /// # Errors
-    /// A batch without blocks, one of several machines (whose nodes are rows of the batch), or blocks that no sampler
-    /// has made together, such as those of `to_block`.
+    /// A batch without blocks; a distributed batch, whose nodes are rows; blocks that were not sampled in one batch, such
+    /// as those of `to_block`.
     ///
     /// # Cost
-    /// Four bytes per node and seed, eight per edge; of every hop and relation that has edges there, four per
-    /// destination; four per node and eight per seed where there are trees with times.
+    /// 4 bytes per node and seed, 8 per edge, and 4 per destination of each hop and relation with edges. Trees with times
+    /// add 4 bytes per node and 8 per seed.
     pub fn to_bytes(&self) -> Result<Vec<u8>, GraphError> {
-        let refuse = |found: &str| Err(setting("batch", "blocks that one sampler has made", found));
+        let refuse = |found: &str| Err(setting("batch", "blocks of one sampled batch", found));
         let Some(first) = self.blocks.first() else { return refuse("no blocks") };
-        let Some(source) = first.source() else { return refuse("a batch of several machines") };
+        let Some(source) = first.source() else { return refuse("a distributed batch") };
         let is_other = |block: &Block| !Arc::ptr_eq(&block.nodes, &first.nodes);
         if source.whole.is_some() || self.blocks.iter().any(is_other) {
             return refuse("blocks of subgraphs (`to_block`) or of several batches");
@@ -71,7 +70,7 @@ impl MiniBatch {
             words.push(times.len() as u32);
             wide(&mut words, times.iter().map(|&t| t as u64));
         }
-        // The hop of the seeds first, as they are sampled.
+        // In the order of sampling: the hop of the seeds comes first.
         for block in self.blocks.iter().rev() {
             for t in 0..ntypes {
                 words.extend([block.dst_nodes(t).len() as u32, block.src_nodes(t).len() as u32]);
@@ -89,16 +88,16 @@ impl MiniBatch {
 }
 
 impl NeighborSampler {
-    /// The batch that [`MiniBatch::to_bytes`] wrote. The sampler must be that which made it, or one of the same graph
-    /// (in memory or in files, as it was then) with as many hops and the same times and original ids.
+    /// Deserializes a batch that [`MiniBatch::to_bytes`] wrote. The sampler must be the one that made the batch, or a
+    /// sampler of the same graph (also in memory or in files) with the same number of hops, times and original ids.
     ///
     /// # Errors
-    /// Bytes that are no batch; another number of hops, nodes or edges; another graph, original ids or times, as far as
-    /// a sample of them shows; a batch with times and a sampler without.
+    /// Bytes that are not a batch; another number of hops, nodes or edges; a difference in a sample of the edges, original
+    /// ids or times; a batch with times for a sampler without.
     ///
     /// # Cost
-    /// `O(nodes + edges)` of the batch, and up to eight rows of the graph for each block and relation; the first time,
-    /// CSC of relations in memory.
+    /// `O(nodes + edges)` of the batch, and reads up to eight rows of the graph per block and relation. The first call
+    /// builds CSC of relations in memory.
     pub fn batch_from_bytes(&self, bytes: &[u8]) -> Result<MiniBatch, GraphError> {
         let mut words = Words::new(bytes)?;
         let graph = self.graph();
@@ -167,7 +166,7 @@ impl NeighborSampler {
         })
     }
 
-    /// Refuses a block whose edges are not those of the graph, as far as those of some destinations show.
+    /// Compares the edges of some destinations of a block with the graph.
     fn compare_edges(&self, block: &Block) -> Result<(), GraphError> {
         let (graph, schema) = (self.graph(), self.graph().schema());
         for (t, relation) in block.relations().iter().enumerate().filter(|r| r.1.num_edges() > 0) {
@@ -185,7 +184,7 @@ impl NeighborSampler {
                 let row = |&v: &usize| whole.row(dst[v] as usize);
                 found.extend(rows.iter().map(row).map(|r| (r.start as u64, r.len() as u32)));
             }
-            // In files a position is counted from the first edge of its row.
+            // For relations in files, positions are relative to the row.
             let (mut places, mut sources) = (vec![], vec![]);
             for (&v, (start, len)) in rows.iter().zip(found) {
                 for e in csc.row(v) {
@@ -221,13 +220,13 @@ fn other_edges(etype: &str) -> GraphError {
     other_batch(&format!("with edges `{etype}` of it"), "edges that it does not have")
 }
 
-/// Some numbers below `n`, spread evenly.
+/// At most about `count` numbers below `n`, spread evenly.
 fn some(n: usize, count: usize) -> impl Iterator<Item = usize> {
     (0..n).step_by(n.div_ceil(count).max(1))
 }
 
 impl Source {
-    /// A hash of some original ids, and of some times under these rules.
+    /// Hash of some original ids and, if `rules` is given, of some times.
     fn digest(&self, rules: Option<&[EdgeAttributes]>) -> u64 {
         let mut hash = u64::from(VERSION);
         let mut put = |word: u64| {
@@ -245,7 +244,7 @@ impl Source {
     }
 }
 
-/// Nodes and edges of each type.
+/// Number of nodes and edges of each type.
 fn sizes(graph: &Graph) -> Vec<u64> {
     let edges = graph.relations().iter().map(|r| r.num_edges());
     graph.node_counts().iter().copied().chain(edges).map(|n| n as u64).collect()
@@ -261,11 +260,11 @@ fn list(words: &mut Vec<u32>, list: &[u32]) {
 }
 
 fn other_batch(expected: &str, found: &str) -> GraphError {
-    let expected = format!("a batch of this graph and as many hops, {expected}");
+    let expected = format!("a batch of this graph with the same number of hops, {expected}");
     setting("bytes", &expected, found)
 }
 
-/// Words of a batch that are left.
+/// The remaining words of a serialized batch.
 struct Words<'a>(&'a [u8]);
 
 impl<'a> Words<'a> {
@@ -278,7 +277,7 @@ impl<'a> Words<'a> {
     fn take(&mut self, count: usize) -> Result<Vec<u32>, GraphError> {
         let Some((head, rest)) = count.checked_mul(4).and_then(|n| self.0.split_at_checked(n))
         else {
-            let found = format!("{} where {count} should follow", self.0.len() / 4);
+            let found = format!("{} of {count} words", self.0.len() / 4);
             return Err(setting("bytes", "all words of a batch", &found));
         };
         self.0 = rest;
@@ -296,7 +295,7 @@ impl<'a> Words<'a> {
         if self.0.is_empty() {
             return Ok(());
         }
-        Err(setting("bytes", "one batch", &format!("{} bytes behind it", self.0.len())))
+        Err(setting("bytes", "one batch", &format!("{} more bytes after it", self.0.len())))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Describes a sampler to a device, and assembles the batch that it sampled.
+//! Describes a sampler for a GPU, and assembles and validates the batch that the GPU sampled.
 
 use std::sync::Arc;
 
@@ -11,58 +11,58 @@ use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::{check_ids, check_len, setting};
 use burn_gnn_graph::{GraphError, KHop, Relation};
 
-/// One relation at one hop: which edges a device draws.
+/// How a GPU samples one relation at one hop.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct HopDraws<'a> {
     /// The edge type.
     pub etype: usize,
-    /// Its edges in the graph.
+    /// Edges of the type.
     pub relation: &'a Relation,
-    /// Edges per node; `u32::MAX` stands for all.
+    /// Number of edges per node; `u32::MAX` means all.
     pub fanout: u32,
     /// Whether an edge may be drawn several times.
     pub replace: bool,
     /// Key of the draws.
     pub key: [u32; 2],
-    /// The id that each destination's draws belong to; `None` stands for the destination's own.
+    /// Original id of each destination, which keys its draws; `None` if original ids equal ids.
     pub ids: Option<&'a [u32]>,
-    /// Weight of each edge by position in CSC, where draws follow weights.
+    /// Weight of each edge by position in CSC, for weighted draws.
     pub weights: Option<&'a [f32]>,
-    /// Whether some edges are never drawn ([`NeighborSampler::device_mask`]).
+    /// Whether there is a mask ([`NeighborSampler::device_mask`]).
     pub masked: bool,
-    /// Whether the edges of the smallest keys are taken, instead of draws ([`NeighborSampler::device_order`]).
+    /// Whether the edges with the smallest keys are taken, instead of random ones ([`NeighborSampler::device_order`]).
     pub ordered: bool,
 }
 
-/// Times as their places among all different times of a relation.
+/// Times of the edges of a relation as 32-bit ranks among the distinct times.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimeRanks {
-    /// All different times, ascending.
+    /// Distinct times, ascending.
     pub distinct: Vec<i64>,
-    /// Place of the time of each edge, by position in CSC.
+    /// Rank of the time of each edge, by position in CSC.
     pub of_edges: Vec<u32>,
 }
 
 impl TimeRanks {
-    /// Edges before `time` are those whose place is below this.
+    /// Edges are before `time` if their rank is below this number.
     pub fn before(&self, time: i64) -> u32 {
         self.distinct.partition_point(|&t| t < time) as u32
     }
 }
 
-/// The tree of every row of a batch in which each seed has its own.
+/// Tree of each row of a batch with disjoint trees.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct FoundTrees {
-    /// Per node type, the tree of each node: the place of its seed in the concatenated list of seeds, type after type.
+    /// Tree of each row per node type: the position of its seed in the concatenated list of seeds.
     pub roots: Vec<Vec<u32>>,
     /// Time of each tree.
     pub times: Option<Vec<i64>>,
 }
 
-/// What was found of one relation at one hop.
+/// Sampled edges of one relation at one hop.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct HopEdges {
@@ -74,26 +74,25 @@ pub struct HopEdges {
     pub positions: Vec<u32>,
 }
 
-/// What was found at one hop.
+/// Sampled edges and counts of one hop.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct HopFound {
-    /// By edge type; `None` where nothing was drawn.
+    /// Edges per edge type; `None` for a relation that was not sampled.
     pub edges: Vec<Option<HopEdges>>,
-    /// Nodes of each type before and after the hop.
+    /// Number of nodes of each type before the hop.
     pub num_dst: Vec<usize>,
-    /// Nodes of each type after it.
+    /// Number of nodes of each type after the hop.
     pub num_src: Vec<usize>,
 }
 
 #[doc(hidden)]
 impl NeighborSampler {
-    /// What a batch is made of, per type in schema order, checked: seeds, their times where they have any, excluded
-    /// edges.
+    /// Validates the arguments of a batch: seeds, their times and excluded edges, per type in schema order.
     ///
     /// # Errors
-    /// Lists that do not have one entry per type or seed, ids out of range, times of seeds where edges have none or none
-    /// where edges have times.
+    /// Lists without exactly one entry per type or seed; ids out of range; seeds with times if edges have none, or without
+    /// if edges have times.
     #[allow(clippy::type_complexity)] // The arguments, checked.
     pub fn batch_request(
         &self,
@@ -115,13 +114,13 @@ impl NeighborSampler {
         Ok((seeds, Some(times), excluded))
     }
 
-    /// What of this sampler a device does not know how to do.
+    /// A setting of this sampler that GPU sampling does not support, if any.
     pub fn device_lacks(&self) -> Option<&'static str> {
         matches!(self.strategy, Strategy::Labor { .. })
             .then_some("`Strategy::Labor`, whose keys are 64-bit floats")
     }
 
-    /// Original ids of the nodes of a type, where they differ.
+    /// Original ids of the nodes of a type, if they differ from ids.
     pub fn device_node_ids(&self, ntype: usize) -> Option<&[u32]> {
         self.source.node_ids[ntype].as_slice()
     }
@@ -131,7 +130,7 @@ impl NeighborSampler {
         self.disjoint
     }
 
-    /// Weights without which an edge is never taken, where they are not those of draws.
+    /// Weights that only decide whether an edge may be taken.
     fn device_weights(&self, etype: usize) -> Option<&[f32]> {
         self.rules[etype].weights.as_deref().filter(|_| self.strategy == Strategy::TopK)
     }
@@ -140,8 +139,7 @@ impl NeighborSampler {
         self.rules[etype].mask.is_some() || self.device_weights(etype).is_some()
     }
 
-    /// Which edges of a type may be taken at all, a bit for each position in CSC, the first one of a word the lowest;
-    /// `None` where all may.
+    /// Mask of the edges of a type: one bit per position in CSC, lowest bit first; `None` if all edges may be taken.
     pub fn device_mask(&self, etype: usize) -> Option<Vec<u32>> {
         if !self.is_masked(etype) {
             return None;
@@ -157,7 +155,7 @@ impl NeighborSampler {
         Some((0..edges).step_by(32).map(word).collect())
     }
 
-    /// Key of each edge of a type by position in CSC, where the edges of the smallest keys are taken.
+    /// Key of each edge of a type by position in CSC, for strategies that take the smallest keys.
     pub fn device_order(&self, etype: usize) -> Option<Vec<u32>> {
         match self.strategy {
             // Positive floats have the order of their bits.
@@ -165,7 +163,7 @@ impl NeighborSampler {
                 .weights
                 .as_ref()
                 .map(|weights| weights.iter().map(|w| !w.to_bits()).collect()),
-            // Of equal times the later edge, so that no two keys are equal.
+            // Among equal times the later edge gets the smaller key, so that all keys are distinct.
             Strategy::Latest => self.rules[etype].times.as_ref().map(|of| {
                 let mut order: Vec<u32> = (0..of.by_position.len() as u32).collect();
                 order.sort_unstable_by_key(|&p| (of.by_position[p as usize], p));
@@ -180,7 +178,7 @@ impl NeighborSampler {
         }
     }
 
-    /// Times of the edges of a type in 32 bits, in their order.
+    /// Times of the edges of a type as 32-bit ranks.
     pub fn device_times(&self, etype: usize) -> Option<TimeRanks> {
         let times = &self.rules[etype].times.as_ref()?.by_position;
         let mut distinct = times.to_vec();
@@ -191,8 +189,7 @@ impl NeighborSampler {
         Some(TimeRanks { distinct, of_edges })
     }
 
-    /// What is drawn at hop number `hop`, 0 being that of the seeds, by edge type; relations of which nothing is drawn
-    /// are left out.
+    /// How hop `hop` is sampled, per relation with a fan-out above 0; hop 0 is the hop of the seeds.
     pub fn device_hop(&self, hop: usize, key: SampleKey) -> Vec<HopDraws<'_>> {
         let (g, hop) = (self.graph(), self.first + hop);
         let weighs = matches!(self.strategy, Strategy::Weighted | Strategy::InDegree);
@@ -214,15 +211,15 @@ impl NeighborSampler {
         (0..g.relations().len()).map(one).filter(|draws| draws.fanout > 0).collect()
     }
 
-    /// The batch of all hops, the first one that of the seeds; `nodes` are the nodes of each type in the order in which
-    /// they were found, `seeds` the row of each seed, `trees` those of the nodes where each seed has its own.
+    /// Assembles the batch from all hops, starting with the hop of the seeds. `nodes` are the nodes of each type in the
+    /// order in which they were found, `seeds` is the row of each seed, and `trees` the tree of each node, if disjoint.
     ///
     /// # Errors
-    /// Lists that do not have one entry for every hop or type, counts of nodes that are not those of the hop before,
-    /// nodes, rows or positions out of range, offsets that do not go from 0 to the number of edges.
+    /// Lists without exactly one entry per hop or type; counts that do not continue those of the previous hop; nodes, rows
+    /// or positions out of range; offsets that do not run from 0 to the number of edges.
     ///
     /// # Cost
-    /// Every number is checked: `O(nodes + edges)` of the batch.
+    /// Validates every number: `O(nodes + edges)` of the batch.
     pub fn device_batch(
         &self,
         nodes: Vec<Vec<u32>>,
@@ -309,11 +306,11 @@ impl NeighborSampler {
         Ok(MiniBatch { blocks, seeds, roots: trees.map(|trees| trees.roots) })
     }
 
-    /// The subgraph of these nodes and edges, per type, as [`induced`](Self::induced) makes it; `seeds` are rows among
-    /// the nodes.
+    /// Makes the subgraph of these nodes and edges per type, as [`induced`](Self::induced) does; `seeds` are rows of
+    /// `nodes`.
     ///
     /// # Errors
-    /// Lists that do not have one entry per type, ids or rows out of range, an edge between other nodes.
+    /// Lists without exactly one entry per type; ids or rows out of range; an edge between nodes that are not in `nodes`.
     pub fn device_induced(
         &self,
         nodes: Vec<Vec<u32>>,
@@ -363,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_trees_are_refused() {
+    fn wrong_trees_are_errors() {
         let g = Graph::homogeneous(4, vec![0, 1, 2, 0], vec![1, 2, 3, 2]).unwrap();
         let sampler = NeighborSampler::new(&g, [-1, -1]).unwrap();
         let make = |roots: Vec<Vec<u32>>, times: Option<Vec<i64>>| {
@@ -398,7 +395,7 @@ mod tests {
         assert_eq!(masked.device_mask(0), Some(vec![0b01101]));
         let weights = [1.0, 0.0, 2.0, 0.5, 3.0];
         let top = plain().with_weights(0, &weights).unwrap().with_strategy(Strategy::TopK).unwrap();
-        assert_eq!(top.device_mask(0), Some(vec![0b11101]), "what has no weight is never taken");
+        assert_eq!(top.device_mask(0), Some(vec![0b11101]), "an edge of weight 0 is never taken");
         let keys = top.device_order(0).unwrap();
         assert!(keys[2] < keys[0] && keys[0] < keys[3], "{keys:?}");
         let timed = plain().with_times(0, &[7, -3, 7, i64::MAX, i64::MIN]).unwrap();
@@ -417,9 +414,9 @@ mod tests {
         assert_eq!(last.device_mask(0), Some(vec![0, 1]));
     }
 
-    /// What a device answers is data from outside: nothing of it reaches kernels unchecked.
+    /// Results of a GPU are untrusted input: kernels must not see an invalid number.
     #[test]
-    fn every_wrong_array_is_refused() {
+    fn every_wrong_array_is_an_error() {
         let g = Graph::homogeneous(4, vec![0, 1, 2, 0], vec![1, 2, 3, 2]).unwrap();
         let sampler = NeighborSampler::new(&g, [-1, -1]).unwrap();
         let make = |(nodes, hops, seeds)| sampler.device_batch(nodes, hops, seeds, None);

@@ -1,4 +1,4 @@
-//! Samples neighbours and makes blocks in two steps, as in DGL.
+//! Samples neighbours and makes blocks in two steps, like DGL's `sample_neighbors` and `to_block`.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{Graph, GraphError, NodeKey, OriginalIds, Relation, Subgraph};
 
-/// Samples one hop of a graph: `use` it and call [`sample_neighbors`](Self::sample_neighbors) of a [`Graph`].
+/// Extension trait of [`Graph`] that samples one hop.
 pub trait SampleNeighbors {
-    /// The graph of all nodes and of some in-edges of `nodes`, chosen without replacement: `fanouts` for one hop.
-    /// Features follow. [`ToBlock::to_block`] makes a block of it; [`NeighborSampler`] does both in one pass.
+    /// Samples in-edges of `nodes` without replacement, and returns a graph with all nodes and the sampled edges, and their
+    /// features. [`ToBlock::to_block`] makes a block of it. [`NeighborSampler`] does both in one pass.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -27,7 +27,7 @@ pub trait SampleNeighbors {
     /// ```
     ///
     /// # Errors
-    /// As [`NeighborSampler::new`] and [`NeighborSampler::sample`]; not one hop.
+    /// As [`NeighborSampler::new`] and [`NeighborSampler::sample`]; fan-outs for another number of hops than 1.
     fn sample_neighbors<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         nodes: impl IntoIterator<Item = (N, I)>,
@@ -53,10 +53,10 @@ impl SampleNeighbors for Graph {
 }
 
 impl Block {
-    /// The sampled edges in a graph of all nodes, in ascending id; features follow.
+    /// A graph with all nodes and the edges of the block in ascending id, with their features.
     ///
     /// # Errors
-    /// None for a block that was sampled.
+    /// Edges in a file that cannot be read.
     ///
     /// # Cost
     /// `O(V + edges · log)`.
@@ -71,18 +71,18 @@ impl Block {
     }
 }
 
-/// Makes a block of sampled edges: `use` it and call [`to_block`](Self::to_block) of a [`Subgraph`].
+/// Extension trait of [`Subgraph`] that makes a block of its edges.
 pub trait ToBlock {
-    /// The block of all edges, whose destinations are `dst`, given per node type, first among the sources; the others
-    /// follow in the order in which the edges of these destinations meet them. Nodes and edges keep their ids in
-    /// `graph`.
+    /// Makes a block of all edges of the subgraph, with destinations `dst` per node type. Sources are the destinations,
+    /// followed by other nodes in the order in which the edges of the destinations reach them. Nodes and edges keep their
+    /// ids in the subgraph.
     ///
-    /// `whole` is the graph of which this is a subgraph. [Degrees](Block#degrees), totals and original ids are those
-    /// there, as in the blocks that [`NeighborSampler`] makes of it; for degrees of the subgraph, sample the subgraph.
+    /// `whole` is the graph of which this is a subgraph. [Degrees](Block#degrees), totals and original ids of the block
+    /// are those of `whole`, as for blocks that [`NeighborSampler`] makes. For degrees in the subgraph, sample the subgraph.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range or given twice, an edge that ends elsewhere; `whole` does
-    /// not have the types of the subgraph, or its edges between the same nodes.
+    /// An unknown or repeated type; an id that is out of range or repeated; an edge whose destination is not in `dst`;
+    /// `whole` has other types, or other endpoints of an edge.
     fn to_block<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         whole: &Graph,
@@ -130,7 +130,7 @@ impl ToBlock for Subgraph {
     }
 }
 
-/// Whether every node and edge is one of `whole`.
+/// Checks that every node and edge of the subgraph exists in `whole`.
 fn check_whole(part: &Subgraph, whole: &Graph) -> Result<(), GraphError> {
     let g = &part.graph;
     let refuse =

@@ -450,8 +450,8 @@ fn what_is_refused() {
     let of_sources = NegativeSampler::of_sources(&g, "writes").unwrap();
     assert_eq!(
         text(of_sources.global(1, SampleKey::new(0)).unwrap_err()),
-        "`negatives`: expected a sampler of destinations (`NegativeSampler::new`), which draws both nodes of global pairs, got one of \
-         sources (`NegativeSampler::of_sources`)"
+        "`negatives`: expected a sampler of destinations (`NegativeSampler::new`) for global pairs, got a sampler of sources \
+         (`NegativeSampler::of_sources`)"
     );
     let timed = s().with_times(&[0; 18]).unwrap();
     assert!(matches!(
