@@ -1,4 +1,4 @@
-//! Defines graphs: relations between typed node sets, with features.
+//! Defines `Graph`: relations between typed sets of nodes, with features.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use burn::tensor::Device;
 use crate::features::frame::Frame;
 use burn_gnn_structure::{Bytes, EdgeKey, GraphError, IdMap, NodeKey, Relation, Schema};
 
-/// Node type of a graph that has only one.
+/// Node type of a homogeneous graph.
 pub(crate) const ONE_NODE_TYPE: &str = "_N";
-/// Relation of a graph that has only one.
+/// Relation name of a homogeneous graph.
 pub(crate) const ONE_RELATION: &str = "_E";
 
-/// Node types, canonical edge types, one [`Relation`] per edge type and a [`Frame`] per type.
+/// A graph with typed nodes and edges: one [`Relation`] per edge type, and one [`Frame`] of features per node type and edge
+/// type.
 ///
 /// The book: [getting started](https://github.com/burn-gnn/burn-gnn/blob/main/docs/getting-started.md).
 ///
-/// A homogeneous graph is a graph with node type `_N` and edge type `_E`. Types are sorted by name
-/// whatever order they were given in; isolated nodes, empty relations and empty types are allowed.
-/// Structure is shared between clones, frames belong to each clone (their tensors are shared), so
-/// writing features never touches another copy.
+/// A homogeneous graph is a graph with the single node type `_N` and the single edge type `_E`. Types are always sorted by
+/// name. Isolated nodes, relations without edges and types without nodes are allowed. Clones share the edges and the
+/// tensors; inserting a column into a clone does not change the original.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -43,7 +43,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// `relations` in schema order, already checked.
+    /// Assembles a graph from validated relations in schema order.
     #[doc(hidden)]
     pub fn assemble(schema: Arc<Schema>, num_nodes: Vec<usize>, relations: Vec<Relation>) -> Self {
         let node_frames = schema
@@ -75,7 +75,7 @@ impl Graph {
     pub fn node_counts(&self) -> &[usize] {
         &self.num_nodes
     }
-    /// Every relation, in schema order.
+    /// All relations, in schema order.
     pub fn relations(&self) -> &[Relation] {
         &self.relations
     }
@@ -110,16 +110,16 @@ impl Graph {
     pub fn relation(&self, etype: impl EdgeKey) -> Result<&Relation, GraphError> {
         Ok(&self.relations[self.schema.etype(etype)?])
     }
-    /// Reads the edges of all relations that are [stored in files](Relation::from_stored_csc) into memory. Methods
-    /// that need edges do so themselves; those that cannot return an error, such as [`stats`](Self::stats), do not fail
-    /// after this call.
+    /// Reads the edges of all relations that are [stored in files](Relation::from_stored_csc) into memory. Methods that
+    /// need edges do this on first use. Call it before methods that cannot return an error, such as
+    /// [`stats`](Self::stats).
     ///
     /// # Errors
     /// As [`Relation::read_stored`], with the name of the edge type.
     pub fn read_stored(&self) -> Result<(), GraphError> {
         (0..self.relations.len()).try_for_each(|t| self.in_memory(t).map(|_| ()))
     }
-    /// The relation of type `t`; reads its edges into memory first if they are in a file.
+    /// The relation of type `t`, after reading its edges into memory if they are in a file.
     ///
     /// # Errors
     /// As [`read_stored`](Self::read_stored).
@@ -136,7 +136,7 @@ impl Graph {
     pub fn nodes(&self, ntype: impl NodeKey) -> Result<&Frame, GraphError> {
         Ok(&self.node_frames[self.schema.ntype(ntype)?])
     }
-    /// Features of a node type, to write.
+    /// Mutable features of a node type.
     ///
     /// # Errors
     /// Unknown type.
@@ -151,7 +151,7 @@ impl Graph {
     pub fn edges(&self, etype: impl EdgeKey) -> Result<&Frame, GraphError> {
         Ok(&self.edge_frames[self.schema.etype(etype)?])
     }
-    /// Features of an edge type, to write.
+    /// Mutable features of an edge type.
     ///
     /// # Errors
     /// Unknown or ambiguous type.
@@ -159,8 +159,8 @@ impl Graph {
         let i = self.schema.etype(etype)?;
         Ok(&mut self.edge_frames[i])
     }
-    /// The same graph with the columns of all nodes and edges on another device. Structure stays in memory, where it is
-    /// shared with this graph; a device keeps what operators on it have needed of the edges.
+    /// Copies all feature columns to another device. Edges stay in memory and are shared with this graph; operators copy
+    /// them to the device on first use and keep the copy.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -180,35 +180,34 @@ impl Graph {
         new
     }
 
-    /// Node frames in schema order.
+    /// Node features, in schema order.
     pub fn node_frames(&self) -> &[Frame] {
         &self.node_frames
     }
-    /// Edge frames in schema order.
+    /// Edge features, in schema order.
     pub fn edge_frames(&self) -> &[Frame] {
         &self.edge_frames
     }
-    /// Node frames and edge frames in schema order, to write.
+    /// Mutable node frames and edge frames, in schema order.
     #[doc(hidden)]
     pub fn frames_mut(&mut self) -> (&mut [Frame], &mut [Frame]) {
         (&mut self.node_frames, &mut self.edge_frames)
     }
-    /// Nodes of all types.
+    /// Number of nodes of all types.
     pub fn total_nodes(&self) -> usize {
         self.num_nodes.iter().sum()
     }
-    /// Edges of all types.
+    /// Number of edges of all types.
     pub fn total_edges(&self) -> usize {
         self.relations.iter().map(Relation::num_edges).sum()
     }
-    /// Memory of what was derived from the edges of all types and is kept: layouts, degree scales, copies on devices.
-    /// See [`Relation::derived_bytes`].
+    /// Memory of cached data that was derived from edges: layouts, degree scales, copies on devices. See
+    /// [`Relation::derived_bytes`].
     pub fn derived_bytes(&self) -> Bytes {
         self.relations.iter().map(Relation::derived_bytes).sum()
     }
-    /// Frees what was derived from the edges of all types; it is made again, the same, where somebody asks for it.
-    /// Layouts go with the last clone of the graph that was made before, samplers' clones included. See
-    /// [`Relation::clear_derived`].
+    /// Drops cached data that was derived from edges; it is computed again on next use. The memory is freed once all clones
+    /// of the graph that share it, such as those in samplers, are dropped. See [`Relation::clear_derived`].
     ///
     /// ```
     /// use burn_gnn_graph::{Bytes, Graph};
@@ -224,14 +223,14 @@ impl Graph {
         relations.iter_mut().for_each(Relation::clear_derived);
         self.relations = relations.into();
     }
-    /// Type-wise node ids to global ids.
+    /// The map between type-wise and global node ids.
     ///
     /// # Errors
     /// More than `u64::MAX` nodes.
     pub fn node_id_map(&self) -> Result<IdMap, GraphError> {
         IdMap::from_counts(self.num_nodes.iter().copied())
     }
-    /// Type-wise edge ids to global ids.
+    /// The map between type-wise and global edge ids.
     ///
     /// # Errors
     /// More than `u64::MAX` edges.

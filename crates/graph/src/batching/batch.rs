@@ -8,10 +8,10 @@ use crate::graph::Graph;
 use burn_gnn_structure::internal::{check_id, check_len, check_limit};
 use burn_gnn_structure::{EdgeKey, GraphError, NodeKey, Ragged, Relation, Texts};
 
-/// Several graphs side by side in one, and how many nodes and edges each of them has.
+/// The disjoint union of several graphs, and the numbers of nodes and edges of each of them.
 ///
-/// Nodes and edges of graph `i` follow those of the graphs before it, per type, so the counts are the lengths of
-/// consecutive segments: a readout is a reduction over the segments of [`num_nodes`](Self::num_nodes).
+/// Per type, the nodes and edges of graph `i` follow those of graph `i - 1`. The counts are therefore the lengths of
+/// consecutive segments, and a readout is a segment reduction over [`num_nodes`](Self::num_nodes).
 #[derive(Clone, Debug)]
 pub struct Batch {
     graph: Graph,
@@ -20,8 +20,8 @@ pub struct Batch {
     num_edges: Vec<Vec<usize>>,
 }
 
-/// The disjoint union of graphs of the same types, with their features. The structure of a graph without nodes or edges
-/// counts like any other, and its empty frames need no columns.
+/// Makes the disjoint union of graphs of the same types, with their features. Graphs without nodes or edges are allowed;
+/// their empty frames need no columns.
 ///
 /// ```
 /// use burn_gnn_graph::{Graph, batch};
@@ -34,8 +34,8 @@ pub struct Batch {
 /// ```
 ///
 /// # Errors
-/// No graphs; different node types or edge types; more than `u32::MAX - 1` nodes or edges of a type; columns that a
-/// graph with rows lacks or has with another row shape, dtype or device.
+/// No graphs; different node types or edge types; more than `u32::MAX - 1` nodes or edges of a type; a column that a graph
+/// with rows lacks, or has with another row shape, dtype or device; edges in a file that cannot be read.
 ///
 /// # Cost
 /// `O(V + E)` and one copy of the features.
@@ -102,7 +102,7 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
     Ok(Batch { graph, len: graphs.len(), num_nodes, num_edges })
 }
 
-/// Names of the columns, lists or texts of all frames.
+/// Names of the columns, lists or texts that occur in any frame.
 pub(crate) fn names_of_all<'f, T, I: Iterator<Item = (&'f str, T)>>(
     frames: &[&'f Frame],
     of: impl Fn(&'f Frame) -> I,
@@ -110,7 +110,7 @@ pub(crate) fn names_of_all<'f, T, I: Iterator<Item = (&'f str, T)>>(
     frames.iter().flat_map(|f| of(f).map(|(name, _)| name)).collect()
 }
 
-/// Frames below each other; an empty one may lack columns.
+/// Concatenates the rows of frames. An empty frame may lack columns.
 pub(crate) fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
     for name in names_of_all(frames, Frame::columns) {
         let mut parts = vec![];
@@ -143,12 +143,12 @@ pub(crate) fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphErro
 }
 
 impl Batch {
-    /// A graph whose parts are known by their numbers of nodes and edges: `num_nodes[type][graph]` in schema order, and
-    /// `num_edges` alike. For a batch whose edges were changed, or one that was read from a file.
+    /// Makes a batch from a graph and the numbers of nodes and edges of its parts, `num_nodes[type][graph]` and
+    /// `num_edges[type][graph]` in schema order: for a batch whose edges were changed, or that was read from a file.
     ///
     /// # Errors
-    /// Counts for other types, for different numbers of graphs or with another sum than the graph has; an edge between
-    /// two graphs, or one that does not stand at the place of its graph.
+    /// Counts for other types, for different numbers of graphs, or with another sum than the graph has; an edge between two
+    /// graphs, or outside the segment of its graph; edges in a file that cannot be read.
     ///
     /// # Cost
     /// `O(E)`.
@@ -206,18 +206,18 @@ impl Batch {
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
-    /// The disjoint union, without the counts.
+    /// The disjoint union by value, without the counts.
     pub fn into_graph(self) -> Graph {
         self.graph
     }
-    /// Features of a node type, to write.
+    /// Mutable features of a node type.
     ///
     /// # Errors
     /// Unknown type.
     pub fn nodes_mut(&mut self, ntype: impl NodeKey) -> Result<&mut Frame, GraphError> {
         self.graph.nodes_mut(ntype)
     }
-    /// Features of an edge type, to write.
+    /// Mutable features of an edge type.
     ///
     /// # Errors
     /// Unknown or ambiguous type.
@@ -250,7 +250,7 @@ impl Batch {
     /// Graph `i` with its features.
     ///
     /// # Errors
-    /// There is no graph `i`.
+    /// `i` is not below [`len`](Self::len).
     ///
     /// # Cost
     /// `O(i + nodes and edges of the graph)`.
@@ -265,7 +265,7 @@ impl Batch {
     /// All graphs with their features.
     ///
     /// # Errors
-    /// None for a batch that was made.
+    /// Edges in a file that cannot be read.
     ///
     /// # Cost
     /// `O(V + E)` and one copy of the features.
@@ -274,7 +274,7 @@ impl Batch {
         (0..self.len).map(|i| self.cut(i, &mut nodes, &mut edges)).collect()
     }
 
-    /// Graph `i`, whose nodes and edges begin at `node` and `edge` per type; moves these to their ends.
+    /// Cuts out graph `i`, whose nodes and edges start at `node` and `edge` per type, and advances these to its ends.
     fn cut(&self, i: usize, node: &mut [usize], edge: &mut [usize]) -> Result<Graph, GraphError> {
         let part = |counts: &[Vec<usize>], at: &[usize]| -> Vec<std::ops::Range<usize>> {
             counts.iter().zip(at).map(|(c, &at)| at..at + c[i]).collect()

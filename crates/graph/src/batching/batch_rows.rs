@@ -1,4 +1,4 @@
-//! Chooses and repeats rows per graph of a batch.
+//! Top-k selection and broadcast of rows per graph of a batch.
 
 use burn::tensor::{Int, Tensor, TensorData};
 
@@ -8,7 +8,7 @@ use crate::features::row_index::row_index;
 use burn_gnn_structure::internal::{check_len, filled, setting};
 use burn_gnn_structure::{EdgeKey, GraphError, NodeKey};
 
-/// Settings of [`Batch::topk_nodes`] and [`Batch::topk_edges`]: `k`, the order, and the column to sort by.
+/// Settings of [`Batch::topk_nodes`] and [`Batch::topk_edges`]: `k`, sort order, and sort column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopK {
     k: usize,
@@ -17,7 +17,7 @@ pub struct TopK {
 }
 
 impl TopK {
-    /// The `k` largest entries of each column by itself.
+    /// Selects the `k` largest entries of each column independently.
     pub fn new(k: usize) -> Self {
         Self { k, ascending: false, sort_by: None }
     }
@@ -27,7 +27,7 @@ impl TopK {
         self.ascending = true;
         self
     }
-    /// Chooses whole rows, by this column (DGL: `sortby`; SortPooling).
+    /// Selects whole rows, sorted by this column (DGL: `sortby`; SortPooling).
     #[must_use]
     pub fn with_sort_by(mut self, column: usize) -> Self {
         self.sort_by = Some(column);
@@ -35,21 +35,21 @@ impl TopK {
     }
 }
 
-/// The rows chosen by [`Batch::topk_nodes`] and [`Batch::topk_edges`].
+/// The result of [`Batch::topk_nodes`] and [`Batch::topk_edges`].
 #[derive(Clone, Debug)]
 pub struct TopKRows {
-    /// `[graphs, k, columns]`, 0 where a graph has fewer than `k` rows. Gradients flow to the rows that were chosen.
+    /// Selected values `[graphs, k, columns]`, padded with 0 for graphs with fewer than `k` rows. Gradients flow to the
+    /// selected rows.
     pub values: Tensor<3>,
-    /// The id in its graph of the node or edge that each entry comes from, -1 where there is none:
-    /// `[graphs, k, columns]`, or `[graphs, k, 1]` where whole rows were chosen. 32-bit integers; 64-bit ones where a
-    /// graph has more than `i32::MAX` rows.
+    /// Id of the node or edge of each entry in its graph, -1 for padding: `[graphs, k, columns]`, or `[graphs, k, 1]` for
+    /// whole rows. 32-bit integers, or 64-bit integers for more than `i32::MAX` rows.
     pub indices: Tensor<3, Int>,
 }
 
 impl Batch {
-    /// The first `k` rows of a node column `[nodes, columns]` in each graph, by descending or ascending entries. Equal
-    /// entries are taken by ascending id, and NaN last. As DGL's `topk_nodes`, but infinities are kept, a graph without
-    /// nodes is no error, and the index of a missing row is -1.
+    /// Selects the `k` largest or smallest entries of a node column `[nodes, columns]` in each graph. Equal entries are
+    /// ordered by ascending id; NaN is last. As DGL's `topk_nodes`, except that infinities are kept, graphs without nodes
+    /// are allowed, and the index of padding is -1.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -67,11 +67,11 @@ impl Batch {
     /// ```
     ///
     /// # Errors
-    /// Unknown type or column, another rank or kind; `k` is 0; no such column to sort by; [`GraphError::OutOfMemory`]
-    /// where `graphs · k · columns` entries do not fit into memory.
+    /// Unknown type or column; another rank or kind; `k` is 0; a sort column out of range; [`GraphError::OutOfMemory`] if
+    /// `graphs · k · columns` entries do not fit into memory.
     ///
     /// # Cost
-    /// `O(rows · columns · log rows + graphs · k · columns)` on the host, to which the column is copied.
+    /// `O(rows · columns · log rows + graphs · k · columns)` on the CPU, to which the column is copied.
     pub fn topk_nodes(
         &self,
         ntype: impl NodeKey,
@@ -82,7 +82,7 @@ impl Batch {
         topk(&self.graph().node_frames()[t], self.num_nodes(t)?, column, top)
     }
 
-    /// [`topk_nodes`](Self::topk_nodes) of an edge column.
+    /// [`topk_nodes`](Self::topk_nodes) for an edge column.
     ///
     /// # Errors
     /// As [`topk_nodes`](Self::topk_nodes).
@@ -96,9 +96,9 @@ impl Batch {
         topk(self.graph().edges(t)?, self.num_edges(t)?, column, top)
     }
 
-    /// Row `i` of `x`, which has one for each graph, for every node of graph `i`: from `[graphs, ..]` to
-    /// `[nodes, ..]`. The opposite of a readout; gradients of the nodes of a graph are summed. Of a batch without
-    /// nodes it is a constant without rows. As DGL's `broadcast_nodes`.
+    /// Repeats row `i` of `x` for every node of graph `i`: from `[graphs, ..]` to `[nodes, ..]`, the inverse of a readout.
+    /// The gradient of a row is the sum over the nodes of its graph. For a batch without nodes the result is a constant
+    /// without rows. As DGL's `broadcast_nodes`.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -111,7 +111,7 @@ impl Batch {
     /// ```
     ///
     /// # Errors
-    /// Unknown type; not one row per graph.
+    /// Unknown type; a number of rows other than that of graphs.
     pub fn broadcast_nodes<const D: usize>(
         &self,
         ntype: impl NodeKey,
@@ -120,7 +120,7 @@ impl Batch {
         broadcast(self.num_nodes(ntype)?, x)
     }
 
-    /// [`broadcast_nodes`](Self::broadcast_nodes) to the edges of a type.
+    /// [`broadcast_nodes`](Self::broadcast_nodes) for the edges of a type.
     ///
     /// # Errors
     /// As [`broadcast_nodes`](Self::broadcast_nodes).
@@ -138,7 +138,7 @@ fn broadcast<const D: usize>(counts: &[usize], x: Tensor<D>) -> Result<Tensor<D>
         .map_err(|e| e.in_relation(""))?;
     let device = x.device();
     if counts.iter().all(|&n| n == 0) {
-        // Backends refuse to launch a kernel over nothing.
+        // Some backends fail to launch a kernel without elements.
         let mut shape = x.dims();
         shape[0] = 0;
         return Ok(Tensor::from_data(
@@ -175,7 +175,7 @@ fn topk(frame: &Frame, counts: &[usize], column: &str, top: TopK) -> Result<TopK
     };
     let what = || format!("the first {k} rows of {} graphs with {width} columns", counts.len());
     let remedy = "choose a smaller `k`: graphs with fewer rows are filled up with zeros";
-    // Positions of the values, row after row; that after the last one holds 0.
+    // Positions of the selected values in row-major order; the position after the last value holds 0, for padding.
     let mut places = filled(rows * width, size(width), what, remedy)?;
     let mut indices = filled(-1i64, size(of_row), what, remedy)?;
     let (mut start, mut ids) = (0, vec![]);

@@ -9,14 +9,13 @@ use crate::graph::Graph;
 use burn_gnn_structure::internal::check_counts;
 use burn_gnn_structure::{GraphError, Ragged, Relation, Texts};
 
-/// One graph with the edges of all `graphs`, over the same nodes: node `i` of a type is node `i` of that type in each
-/// of them, where [`batch`](crate::batch()) has different nodes. As DGL's `merge`, which takes graphs of the same types
-/// only.
+/// Makes one graph with the edges of all `graphs` over shared nodes: node `i` of a type is the same node in all of them
+/// ([`batch`](crate::batch()) makes them different nodes). As DGL's `merge`, which requires the same types.
 ///
-/// The result has every node type and edge type of any of the graphs, and of each node type as many nodes as the graph
-/// with the most. Edges of a type and their features stand in the order of the graphs. Where several graphs have the
-/// same node column, list or text, rows come from the first of them that has the node. Ids of nodes come from the first
-/// graph that has all nodes of the type.
+/// The result has all node types and edge types that occur in any graph, and for each node type the largest number of
+/// nodes. Edges and their features are concatenated in the order of the graphs. If several graphs have a node column, list
+/// or text of the same name, the row of a node is that of the first graph that contains the node. File ids and global ids
+/// of nodes are those of the first graph that contains all nodes of the type.
 ///
 /// ```
 /// use burn_gnn_graph::{Graph, merge};
@@ -27,8 +26,9 @@ use burn_gnn_structure::{GraphError, Ragged, Relation, Texts};
 /// ```
 ///
 /// # Errors
-/// No graphs; more than `u32::MAX - 1` edges of a type; an edge column that one of the graphs with edges of the type
-/// lacks, a node column that no graph has for the last nodes; columns with another row shape, dtype or device.
+/// No graphs; more than `u32::MAX - 1` edges of a type; an edge column that a graph with edges of the type lacks; a node
+/// column that no graph has for the last nodes; columns with different row shapes, dtypes or devices; edges in a file that
+/// cannot be read.
 ///
 /// # Cost
 /// `O(V + E)` and a copy of the features.
@@ -75,7 +75,7 @@ pub fn merge<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Graph, G
     Ok(merged)
 }
 
-/// Rows of frames about the same nodes, each from the first frame that has it.
+/// Combines frames over the same nodes: each row is that of the first frame that contains it.
 fn overlay(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
     let rows = |from: usize, frame: &Frame| (from as u32..frame.len() as u32).collect::<Vec<u32>>();
     for name in names_of_all(frames, Frame::columns) {

@@ -1,4 +1,4 @@
-//! Builds graphs from node counts and edges, which it checks.
+//! Defines `GraphBuilder`: validates node counts and edges, and builds a graph.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ enum Edges {
 }
 
 impl GraphBuilder {
-    /// A node type and its number of nodes.
+    /// Adds a node type with `count` nodes.
     #[must_use]
     pub fn nodes(mut self, ntype: impl Into<String>, count: usize) -> Self {
         self.nodes.push((ntype.into(), count));
         self
     }
-    /// An edge type and its edges; entry `i` is edge `i`.
+    /// Adds an edge type with its edges; entry `i` of the lists is edge `i`.
     #[must_use]
     pub fn edges(mut self, etype: impl Into<EdgeType>, src: Vec<u32>, dst: Vec<u32>) -> Self {
         self.edges.push((etype.into(), Edges::U32(src, dst)));
@@ -43,16 +43,15 @@ impl GraphBuilder {
         self.edges.push((etype.into(), Edges::I64(src, dst)));
         self
     }
-    /// An edge type whose relation exists already.
+    /// Adds an edge type with an existing relation.
     #[must_use]
     pub fn relation(mut self, etype: impl Into<EdgeType>, relation: Relation) -> Self {
         self.edges.push((etype.into(), Edges::Ready(relation)));
         self
     }
-    /// Ids of the edges of a type, any distinct numbers: entry `i` is the id of the `i`-th edge given. They are kept
-    /// beside the positions `0..num_edges`, which are the edge ids of everything here, in
-    /// [`Frame::global_ids`](crate::Frame::global_ids) of the edges: for graphs that are parts of another one, or whose
-    /// features are stored by ids of their own.
+    /// Sets user-defined ids of the edges of a type: entry `i` is the id of edge `i`. Ids must be distinct. They are stored
+    /// in [`Frame::global_ids`](crate::Frame::global_ids) of the edges, for graphs that are parts of another graph, or whose
+    /// features are stored by other ids. All methods of this library still number edges `0..num_edges`.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -69,13 +68,12 @@ impl GraphBuilder {
         self.edge_ids.push((etype.into(), ids.into()));
         self
     }
-    /// Checks everything and builds the graph. A node type that only edges name gets as many nodes as
-    /// the largest id asks for.
+    /// Validates everything and builds the graph. A node type that occurs only in edges gets `largest id + 1` nodes.
     ///
     /// # Errors
-    /// A type given twice, bad names, ids out of range, lengths that differ, [edge ids](Self::edge_ids) of a type
-    /// without edges or two of them that are equal; [`GraphError::TooLarge`] for more than `u32::MAX - 1` nodes of a
-    /// type (whether or not a relation names it) or edges of a relation.
+    /// A repeated type; an invalid name; an id out of range; lists of different lengths; [edge ids](Self::edge_ids) of a type
+    /// without edges, or repeated ones; [`GraphError::TooLarge`] for more than `u32::MAX - 1` nodes of a type or edges of a
+    /// relation.
     pub fn build(self) -> Result<Graph, GraphError> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for (name, n) in self.nodes {
@@ -101,7 +99,7 @@ impl GraphBuilder {
         for (name, n) in inferred {
             counts.entry(name.to_owned()).or_insert(n);
         }
-        // Also types that no relation names: ids of nodes are `u32` everywhere, and sums of counts must not overflow.
+        // Also for types without relations: node ids are `u32` everywhere, and sums of counts must not overflow.
         for (name, &n) in &counts {
             check_limit("nodes", n as u64)
                 .map_err(|e| e.in_relation(&format!("node type {name}")))?;
@@ -144,12 +142,12 @@ impl GraphBuilder {
 }
 
 impl Graph {
-    /// Starts a graph of any number of types.
+    /// Starts a builder for a graph of any number of types.
     pub fn builder() -> GraphBuilder {
         GraphBuilder::default()
     }
 
-    /// A graph of one node type `_N` and one edge type `_E`.
+    /// Builds a graph with one node type `_N` and one edge type `_E`.
     ///
     /// # Errors
     /// As [`Relation::from_coo`].

@@ -1,4 +1,4 @@
-//! Builds graphs of edges, points and `petgraph` graphs.
+//! Constructs graphs from edges, from points and from `petgraph` graphs.
 
 pub(crate) mod builder;
 #[cfg(feature = "petgraph")]

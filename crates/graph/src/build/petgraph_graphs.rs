@@ -1,4 +1,4 @@
-//! Converts graphs from and to `petgraph`.
+//! Converts from and to `petgraph` graphs.
 
 use petgraph::graph::DiGraph;
 use petgraph::visit::{EdgeRef, GraphProp, IntoEdgeReferences, NodeCompactIndexable};
@@ -8,10 +8,9 @@ use crate::graph::{ONE_NODE_TYPE, ONE_RELATION};
 use burn_gnn_structure::{EdgeKey, GraphError};
 
 impl Graph {
-    /// The structure of a graph of `petgraph` as a homogeneous graph: node `i` is the node of index `i`, edge `j` the
-    /// `j`-th edge that `edge_references` gives. Of an undirected graph the reverses follow the edges (a self loop has
-    /// none). Any graph with compact indices will do: `Graph`, `GraphMap`, `Csr` or a user-defined one; weights stay
-    /// behind, as they may be of any type.
+    /// Converts a `petgraph` graph to a homogeneous graph. Node `i` is the node of index `i`, and edge `j` is the `j`-th
+    /// edge of `edge_references`. For an undirected graph, the reverse edges follow (none for self loops). Accepts any graph
+    /// with compact indices, such as `Graph`, `GraphMap` and `Csr`. Weights are ignored, as they can have any type.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -39,11 +38,11 @@ impl Graph {
         if graph.is_directed() { Ok(out) } else { out.add_reverse_edges(ONE_RELATION) }
     }
 
-    /// The edges of one type as a directed graph of `petgraph`: node and edge weights are the ids here, which are the
-    /// indices there.
+    /// Converts the edges of one type to a directed `petgraph` graph. Indices equal the ids in this graph; node and edge
+    /// weights are these ids.
     ///
-    /// Of an edge type between two node types make a homogeneous graph first
-    /// ([`to_homogeneous`](Self::to_homogeneous)).
+    /// For an edge type between different node types, convert the graph first by
+    /// [`to_homogeneous`](Self::to_homogeneous).
     ///
     /// ```
     /// use burn_gnn_graph::Graph;

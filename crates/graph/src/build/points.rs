@@ -1,4 +1,4 @@
-//! Makes k-nearest-neighbour and radius graphs of points.
+//! Constructs k-nearest-neighbour and radius graphs of points.
 
 use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
@@ -8,23 +8,22 @@ use crate::graph::ONE_RELATION;
 use burn_gnn_structure::GraphError;
 use burn_gnn_structure::internal::{check_len, check_limit, reserve, setting};
 
-/// Norms of points under [`Metric::Cosine`]: products of two of them, and every sum on the way to `a·b`, are finite.
+/// Largest norm of a point under [`Metric::Cosine`]: products of two norms and all partial sums of `a·b` stay finite.
 const LARGEST_NORM: f64 = 1e150;
 
-/// The distance between two points, in f64; infinite where it exceeds the range of f64.
+/// The distance between two points, computed in f64; infinite on overflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Metric {
     /// `sqrt(Σ (aᵢ - bᵢ)²)`.
     #[default]
     Euclidean,
-    /// `(Σ |aᵢ - bᵢ|ᵖ)^(1/p)`, `p` at least 1; infinite: the largest difference.
+    /// `(Σ |aᵢ - bᵢ|ᵖ)^(1/p)` with `p ≥ 1`; for infinite `p`, the largest difference.
     Minkowski(f64),
-    /// `1 - a·b / (|a| |b|)`; 1 where one of the norms is 0. Norms are at most `1e150`.
+    /// `1 - a·b / (|a| |b|)`; 1 if a norm is 0. Norms may be at most `1e150`.
     Cosine,
 }
 
-/// Settings of [`knn_graph`] and [`radius_graph`]: metric, self loops, separate sets of points, edge lengths, a bound on
-/// neighbours.
+/// Settings of [`knn_graph`] and [`radius_graph`]: metric, self loops, segments, distances, and a bound on neighbours.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PointOptions {
     metric: Metric,
@@ -35,11 +34,11 @@ pub struct PointOptions {
 }
 
 impl PointOptions {
-    /// Euclidean distances, no self loops, one set of points, no distances kept, any number of neighbours.
+    /// Euclidean metric, no self loops, one set of points, no distance column, no bound on neighbours.
     pub fn new() -> Self {
         Self::default()
     }
-    /// The distance between points.
+    /// Sets the metric.
     #[must_use]
     pub fn with_metric(mut self, metric: Metric) -> Self {
         self.metric = metric;
@@ -51,16 +50,16 @@ impl PointOptions {
         self.self_loops = true;
         self
     }
-    /// Sizes of several sets of points whose rows are concatenated; no edge joins two sets (DGL: `segmented_knn_graph`;
-    /// PyG: `batch`).
+    /// Sets the sizes of several sets of points, whose rows are concatenated. No edge connects two sets (DGL:
+    /// `segmented_knn_graph`; PyG: `batch`).
     #[must_use]
     pub fn with_segments(mut self, segments: impl Into<Vec<usize>>) -> Self {
         self.segments = Some(segments.into());
         self
     }
-    /// Keeps at most so many neighbours of each point, the nearest, of those at the same distance the ones of smaller id
-    /// (PyG's `max_num_neighbors` of `radius_graph`, 32 there, which keeps any): a bound on the edges of dense sets of
-    /// points. Without it all within the radius are kept; [`knn_graph`] takes the smaller of it and `k`.
+    /// Limits the number of neighbours of each point to the nearest `most`, with smaller ids first among equal distances.
+    /// It bounds the edges of dense point sets in [`radius_graph`]; [`knn_graph`] uses the smaller of it and `k`. (PyG's
+    /// `max_num_neighbors` has the default 32 and keeps arbitrary neighbours.)
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -75,8 +74,8 @@ impl PointOptions {
         self.most = Some(most);
         self
     }
-    /// Keeps the distance along each edge, as an edge column `[edges, 1]` of this name in the dtype and on the device
-    /// of the points. No gradient flows through it.
+    /// Stores the distance along each edge in an edge column `[edges, 1]` of this name, with the dtype and device of the
+    /// points. No gradient flows through it.
     #[must_use]
     pub fn with_distances(mut self, column: impl Into<String>) -> Self {
         self.distances = Some(column.into());
@@ -84,10 +83,10 @@ impl PointOptions {
     }
 }
 
-/// A graph with an edge from each of the `k` points nearest to a point, to that point; of points
-/// `[points, dimensions]`. Points at the same distance are preferred by smaller id. A set of fewer points gives all it
-/// has. Edges stand by destination, for each by rising distance, so the layout by destination needs no permutation. As
-/// DGL's `knn_graph` and PyG's, whose `loop` is false like here and whose `flow` is `source_to_target`.
+/// Constructs the k-nearest-neighbour graph of points `[points, dimensions]`: an edge to each point from its `k` nearest
+/// points. Among equal distances, smaller ids are preferred. In a set of at most `k` points, every other point is a
+/// neighbour. Edges are sorted by destination, then by distance, so that CSC needs no permutation. As DGL's `knn_graph`, and
+/// PyG's with its defaults (`loop=False`, `flow="source_to_target"`).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -101,14 +100,13 @@ impl PointOptions {
 /// ```
 ///
 /// # Errors
-/// `k` is 0; segments whose sum is not the number of points; a coordinate that is infinite or NaN; a norm above `1e150`
-/// under [`Metric::Cosine`]; a `p` below 1; [`GraphError::TooLarge`] for more than `u32::MAX - 1` edges,
+/// `k` is 0; segments whose sum is not the number of points; an infinite or NaN coordinate; a norm above `1e150` under
+/// [`Metric::Cosine`]; a `p` below 1; [`GraphError::TooLarge`] for more than `u32::MAX - 1` edges;
 /// [`GraphError::OutOfMemory`].
 ///
 /// # Cost
-/// Every pair of points of a set is compared, in f64: `O(n² · dimensions + n · k · log k)`, shared by all threads. The
-/// points are copied to the host; beside them and the edges 16 bytes per point of a set for each thread, and at most 64
-/// MiB.
+/// `O(n² · dimensions + n · k · log k)` in f64, on all threads: every pair of points of a set is compared. Points are copied
+/// to the CPU. Memory for points, edges, 16 bytes per point of a set and thread, and at most 64 MiB in addition.
 pub fn knn_graph(x: Tensor<2>, k: usize, options: &PointOptions) -> Result<Graph, GraphError> {
     if k == 0 {
         return Err(setting("k", "at least one neighbour", "0"));
@@ -121,10 +119,10 @@ pub fn knn_graph(x: Tensor<2>, k: usize, options: &PointOptions) -> Result<Graph
     neighbors(x, options, f64::INFINITY, k, nearest)
 }
 
-/// A graph with an edge between any two points whose distance is at most `r`, in both directions; of points
-/// `[points, dimensions]`. Edges stand by destination, for each by rising source. As DGL's `radius_graph`, whose `p` is
-/// [`Metric::Minkowski`], and PyG's, whose `max_num_neighbors` is
-/// [`with_max_num_neighbors`](PointOptions::with_max_num_neighbors); with it an edge may be there in one direction only.
+/// Constructs the radius graph of points `[points, dimensions]`: edges in both directions between any two points whose
+/// distance is at most `r`. Edges are sorted by destination, then by source. As DGL's `radius_graph` (its `p` is
+/// [`Metric::Minkowski`]) and PyG's (its `max_num_neighbors` is
+/// [`with_max_num_neighbors`](PointOptions::with_max_num_neighbors), which may keep only one direction of an edge).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -139,7 +137,7 @@ pub fn knn_graph(x: Tensor<2>, k: usize, options: &PointOptions) -> Result<Graph
 /// As [`knn_graph`]; a radius that is negative or NaN.
 ///
 /// # Cost
-/// `O(n² · dimensions)`, and memory, as [`knn_graph`].
+/// `O(n² · dimensions)`; memory as for [`knn_graph`].
 pub fn radius_graph(x: Tensor<2>, r: f64, options: &PointOptions) -> Result<Graph, GraphError> {
     if r.is_nan() || r < 0.0 {
         return Err(setting("r", "a radius of at least 0", &r.to_string()));
@@ -155,7 +153,7 @@ pub fn radius_graph(x: Tensor<2>, r: f64, options: &PointOptions) -> Result<Grap
     }
 }
 
-/// The nearest of some points, in any order.
+/// Selects the nearest of some points, in any order.
 fn keep_nearest(found: &mut Vec<(f64, u32)>, most: usize) {
     if most < found.len() {
         found.select_nth_unstable_by(most, closer);
@@ -163,16 +161,16 @@ fn keep_nearest(found: &mut Vec<(f64, u32)>, most: usize) {
     }
 }
 
-/// By distance, then by id.
+/// Order by distance, then by id.
 fn closer(a: &(f64, u32), b: &(f64, u32)) -> std::cmp::Ordering {
     a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
-/// Pairs of points that are in memory at once beside the edges.
+/// Pairs of points in memory at a time, in addition to the edges.
 const PAIRS: usize = 1 << 22;
 
-/// The graph of the points that `choose` leaves, at most `most`, of those within `radius` in the same set, given with
-/// their distances by rising id.
+/// Builds a graph: `choose` selects the neighbours of a point, at most `most`, from the points of its set within `radius`,
+/// which it gets with their distances in ascending order of ids.
 fn neighbors(
     x: Tensor<2>,
     options: &PointOptions,
@@ -226,7 +224,7 @@ fn neighbors(
     for &len in segments {
         let set = start..start + len;
         start = set.end;
-        // Points whose neighbours are in memory at once: fewer where each may have many.
+        // Points per chunk: the fewer, the more neighbours each can have.
         let chunk = (PAIRS / most.min(len).max(1)).min(1 << 12).max(rayon::current_num_threads());
         for from in set.clone().step_by(chunk) {
             let of = |found: &mut Vec<(f64, u32)>, j: usize| {

@@ -1,11 +1,11 @@
-//! Chooses reductions per feature column.
+//! Defines `ByColumn`: a setting per feature column.
 
 use std::collections::BTreeMap;
 
 use crate::features::frame::Frame;
 use burn_gnn_structure::GraphError;
 
-/// One choice for all feature columns, with exceptions by name.
+/// A default setting for all feature columns, with exceptions by name.
 ///
 /// ```
 /// use burn_gnn_graph::{ByColumn, Combine};
@@ -19,21 +19,21 @@ pub struct ByColumn<T> {
 }
 
 impl<T> ByColumn<T> {
-    /// The same choice for every column.
+    /// The same setting for every column.
     pub fn all(default: T) -> Self {
         Self { default, exceptions: BTreeMap::new() }
     }
-    /// Another choice for column `name`.
+    /// Sets another value for column `name`.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, choice: T) -> Self {
         self.exceptions.insert(name.into(), choice);
         self
     }
-    /// The choice for column `name`.
+    /// The setting of column `name`.
     pub fn get(&self, name: &str) -> &T {
         self.exceptions.get(name).unwrap_or(&self.default)
     }
-    /// Every exception must name a column of one of `frames`.
+    /// Checks that every exception names a column of at least one frame.
     pub(crate) fn check(&self, frames: &[Frame]) -> Result<(), GraphError> {
         match self.exceptions.keys().find(|name| frames.iter().all(|f| f.column(name).is_err())) {
             None => Ok(()),

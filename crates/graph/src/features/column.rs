@@ -1,4 +1,4 @@
-//! Stores a tensor of any rank and kind as a column.
+//! Defines `Column`: a tensor whose rank and kind are known at run time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::features::row_index::row_index;
 use burn_gnn_structure::GraphError;
 use burn_gnn_structure::internal::setting;
 
-/// What the entries of a column are.
+/// Kind of the entries of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// Floating point, read as `Tensor<D>`.
@@ -24,7 +24,7 @@ pub enum ColumnKind {
     Bool,
 }
 
-/// A tensor of any rank and kind whose first axis counts nodes or edges.
+/// A feature column: a tensor of any rank and kind whose first axis is that of nodes or edges.
 ///
 /// Cloning shares the tensor.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub struct Column {
     pub(super) shape: Shape,
     pub(super) dtype: DType,
     pub(super) device: Device,
-    /// Of the entries of a row.
+    /// Names of the entries of a row.
     names: Option<Arc<[String]>>,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Debug for Column {
     }
 }
 
-/// Calls `$body` with the tensor of the column in its rank, and in its kind unless `$k` names that.
+/// Evaluates `$body` with the tensor of a column at its static rank, and at its kind unless `$k` gives it.
 macro_rules! by_rank {
     ($col:expr, $t:ident => $body:expr) => {
         match $col.kind {
@@ -71,22 +71,22 @@ macro_rules! by_rank {
 pub(super) use by_rank;
 
 impl Column {
-    /// The highest rank that columns are made for, and that files hold.
+    /// The highest supported rank, also in files.
     ///
-    /// A column of a higher rank can be stored and read back. [`select`](Self::select), [`cat`](Self::cat) and
-    /// [`to_data`](Self::to_data) hand it to Burn as if it had this rank; Burn 0.22.1 goes by the tensor's own shape,
-    /// so they work along the first axis, but later versions of Burn need not allow it.
+    /// A column of a higher rank can be inserted and read back. [`select`](Self::select), [`cat`](Self::cat) and
+    /// [`to_data`](Self::to_data) pass it to Burn with this rank as type parameter. Burn 0.22.1 uses the shape of the
+    /// tensor and not its type, so that they work along the first axis; later versions of Burn may not.
     pub const MAX_RANK: usize = 5;
 
-    /// From a tensor; shares it.
+    /// Wraps a tensor without copying it.
     pub fn new<const D: usize, K: Basic>(tensor: Tensor<D, K>) -> Self {
         let (shape, dtype, device) = (tensor.shape(), tensor.dtype(), tensor.device());
         let (tensor, kind) = (tensor.into_dispatch(), kind_of::<K>());
         Self { tensor, kind, shape, dtype, device, names: None }
     }
-    /// The same column with a name for each entry of a row, of a column `[rows, entries]`: what the attributes of a table
-    /// are called. Rows of derived graphs and copies on other devices keep them, [`save_graph`] does too, and
-    /// `println!("{graph}")` shows them; a tensor does not have them.
+    /// Names the entries of a row, for a column `[rows, entries]`: for example the attributes of a table. Derived graphs,
+    /// copies on other devices and [`save_graph`] keep the names, and `println!("{graph}")` shows them. Tensors do not have
+    /// them.
     ///
     /// [`save_graph`]: https://docs.rs/burn-gnn-data/latest/burn_gnn_data/fn.save_graph.html
     ///
@@ -102,7 +102,7 @@ impl Column {
     /// ```
     ///
     /// # Errors
-    /// [`GraphError::Setting`]: the column has another rank than 2, or not as many entries in a row as there are names.
+    /// [`GraphError::Setting`]: a rank other than 2, or a number of names other than that of the entries of a row.
     pub fn with_names(
         self,
         names: impl IntoIterator<Item = impl Into<String>>,
@@ -117,16 +117,15 @@ impl Column {
         }
         Ok(Self { names: Some(names), ..self })
     }
-    /// The names of the entries of a row, where [`with_names`](Self::with_names) gave them some.
+    /// The names of the entries of a row, if set by [`with_names`](Self::with_names).
     pub fn names(&self) -> Option<&[String]> {
         self.names.as_deref()
     }
-    /// Of rows like those of `other`, whose names these have too.
+    /// Copies the names of `other`.
     pub(super) fn named_like(self, other: &Self) -> Self {
         Self { names: other.names.clone(), ..self }
     }
-    /// Of data with 1 to [`MAX_RANK`](Self::MAX_RANK) axes; in the type `dtype` or, where there is none, the one that
-    /// the device likes.
+    /// Makes a column from data with 1 to [`MAX_RANK`](Self::MAX_RANK) axes, with this dtype or the default of the device.
     #[doc(hidden)]
     pub fn from_data(
         kind: ColumnKind,
@@ -162,7 +161,7 @@ impl Column {
     pub fn dtype(&self) -> DType {
         self.dtype
     }
-    /// Where the tensor lives.
+    /// Device of the tensor.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -174,12 +173,12 @@ impl Column {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The tensor, if rank and kind are those asked for.
+    /// The tensor, or `None` if rank or kind differ.
     pub fn tensor<const D: usize, K: Basic>(&self) -> Option<Tensor<D, K>> {
         let fits = self.shape.num_dims() == D && kind_of::<K>() == self.kind;
         fits.then(|| Tensor::from_dispatch(self.tensor.clone()))
     }
-    /// The same rows on another device.
+    /// Copies the column to another device.
     #[must_use]
     pub fn to_device(&self, device: &Device) -> Self {
         if self.device == *device {
@@ -187,11 +186,11 @@ impl Column {
         }
         by_rank!(self, t => Self::new(t.to_device(device))).named_like(self)
     }
-    /// A copy on the host.
+    /// Copies the column to the CPU.
     pub fn to_data(&self) -> TensorData {
         by_rank!(self, t => t.into_data())
     }
-    /// The rows at `ids`, in that order (repeats allowed).
+    /// Selects the rows `ids`, in that order. Ids may be repeated.
     ///
     /// # Panics
     /// An id is not below [`len`](Self::len).
@@ -204,15 +203,15 @@ impl Column {
             self.len()
         );
         let ids = row_index(ids.iter().map(|&i| i as usize), &self.device);
-        // Booleans by way of integers: Flex in Burn 0.22.1 tags selected booleans as `U8`, and such a tensor can be
-        // neither joined with booleans nor distinguished from integers.
+        // Booleans are selected as integers: Flex in Burn 0.22.1 tags selected booleans as `U8`, and such a tensor
+        // cannot be concatenated with booleans.
         if self.kind == ColumnKind::Bool {
             return by_rank!(self, Bool, t => Self::new(t.int().select(0, ids).bool()))
                 .named_like(self);
         }
         by_rank!(self, t => Self::new(t.select(0, ids))).named_like(self)
     }
-    /// Rows of several columns, one after the other.
+    /// Concatenates the rows of several columns.
     ///
     /// # Panics
     /// The list is empty, or kinds, dtypes, devices or row shapes differ.
@@ -237,11 +236,11 @@ impl Column {
             }};
         }
         let all = by_rank!(first, t => all!(t));
-        // Names of one part say nothing of the rows of another.
+        // Names are kept only if all parts agree.
         let same = columns.iter().all(|c| c.names == first.names);
         if same { all.named_like(first) } else { all }
     }
-    /// The column `name` of `frame` is not the one `expected`.
+    /// Error for the column `name` of `frame`, which has another kind, rank or dtype.
     pub(super) fn wrong_type(&self, frame: &str, name: &str, expected: String) -> GraphError {
         let (rank, dtype) = (self.shape.num_dims(), self.dtype);
         GraphError::ColumnType {
@@ -277,7 +276,7 @@ pub(super) fn kind_of<K: Basic>() -> ColumnKind {
     }
 }
 
-/// A column that does not go with those beside it.
+/// Error for a column that does not match the other columns.
 pub(super) fn mismatch(
     frame: &str,
     name: &str,

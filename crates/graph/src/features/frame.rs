@@ -1,4 +1,4 @@
-//! Stores named feature columns of the nodes or edges of one type.
+//! Defines `Frame`: the named feature columns of the nodes or edges of one type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,8 +12,8 @@ use crate::features::column::{Column, mismatch};
 use burn_gnn_structure::internal::setting;
 use burn_gnn_structure::{GlobalIds, GraphError, NodeIds, Ragged, Texts};
 
-/// Named columns of the nodes or edges of one type; every column has [`len`](Self::len) rows and lives
-/// on one device. Cloning shares the tensors.
+/// Named feature columns of the nodes or edges of one type. Every column has [`len`](Self::len) rows, and all columns are
+/// on the same device. Cloning shares the tensors.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -38,12 +38,12 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// An empty frame; `label` is how errors call it.
+    /// A frame without columns; `label` names it in errors.
     pub fn new(label: impl Into<String>, len: usize) -> Self {
         let (columns, lists, texts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self { label: label.into(), len, columns, lists, texts, ids: None, global_ids: None }
     }
-    /// How errors call it.
+    /// Name of the frame in errors.
     pub fn label(&self) -> &str {
         &self.label
     }
@@ -55,11 +55,11 @@ impl Frame {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Adds a column, or replaces one of the same dtype.
+    /// Inserts a column, or replaces a column of the same name and dtype.
     ///
     /// # Errors
-    /// The number of rows is not [`len`](Self::len), the device is not that of the other columns, or
-    /// a column of that name has another dtype ([`remove`](Self::remove) it first).
+    /// A number of rows other than [`len`](Self::len); another device than that of the other columns; a column of that name
+    /// with another dtype ([`remove`](Self::remove) it first).
     pub fn insert<const D: usize, K: Basic>(
         &mut self,
         name: &str,
@@ -67,13 +67,13 @@ impl Frame {
     ) -> Result<(), GraphError> {
         self.insert_column(name, Column::new(tensor))
     }
-    /// [`insert`](Self::insert) for a column whose rank and kind are known at run time only.
+    /// [`insert`](Self::insert) for a column whose rank and kind are known only at run time.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
     pub fn insert_column(&mut self, name: &str, column: Column) -> Result<(), GraphError> {
         self.check_rows(format_args!("column {name}"), column.len())?;
-        // The columns that are there share a device: one of them tells that of all.
+        // All existing columns share a device, so that one comparison suffices.
         let mut others = self.columns.iter().filter(|(n, _)| *n != name).map(|(_, c)| c);
         if let Some(other) = others.next().filter(|c| c.device != column.device) {
             return Err(mismatch(&self.label, name, "device", &other.device, &column.device));
@@ -84,21 +84,21 @@ impl Frame {
         self.columns.insert(name.to_owned(), column);
         Ok(())
     }
-    /// A float column.
+    /// Returns a float column.
     ///
     /// # Errors
-    /// No such column, or another rank or kind.
+    /// Unknown column; another rank or kind.
     pub fn get<const D: usize>(&self, name: &str) -> Result<Tensor<D>, GraphError> {
         self.get_as::<D, Float>(name)
     }
-    /// An integer column.
+    /// Returns an integer column.
     ///
     /// # Errors
     /// As [`get`](Self::get).
     pub fn get_int<const D: usize>(&self, name: &str) -> Result<Tensor<D, Int>, GraphError> {
         self.get_as::<D, Int>(name)
     }
-    /// A column of kind `K`.
+    /// Returns a column of kind `K`.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -109,21 +109,21 @@ impl Frame {
             c.wrong_type(&self.label, name, expected)
         })
     }
-    /// A column as stored.
+    /// Returns a column as stored.
     ///
     /// # Errors
-    /// No such column.
+    /// Unknown column.
     pub fn column(&self, name: &str) -> Result<&Column, GraphError> {
         self.columns.get(name).ok_or_else(|| self.unknown(name, &self.columns))
     }
-    /// The values of an integer column of rank 1, such as labels, on the CPU.
+    /// Copies an integer column of rank 1, such as labels, to the CPU.
     ///
     /// # Errors
     /// As [`get`](Self::get).
     pub fn to_ints(&self, name: &str) -> Result<Vec<i64>, GraphError> {
         Ok(self.get_int::<1>(name)?.into_data().iter::<i64>().collect())
     }
-    /// Gives a column another name.
+    /// Renames a column.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -136,7 +136,7 @@ impl Frame {
     /// ```
     ///
     /// # Errors
-    /// No column `name`, or another column that is named `new`.
+    /// Unknown column `name`; another column with the name `new`.
     pub fn rename(&mut self, name: &str, new: &str) -> Result<(), GraphError> {
         self.column(name)?;
         if name != new && self.columns.contains_key(new) {
@@ -148,11 +148,11 @@ impl Frame {
         self.columns.extend(column.map(|c| (new.to_owned(), c)));
         Ok(())
     }
-    /// Takes a column out.
+    /// Removes and returns a column.
     pub fn remove(&mut self, name: &str) -> Option<Column> {
         self.columns.remove(name)
     }
-    /// The same columns on another device; lists, texts and ids stay in memory.
+    /// Copies the columns to another device; lists, texts and ids stay in memory.
     #[must_use]
     pub fn to_device(&self, device: &Device) -> Self {
         let columns = self
@@ -162,11 +162,11 @@ impl Frame {
             .collect();
         Self { columns, ..self.clone() }
     }
-    /// Bytes of all columns; lists, texts and ids are not counted.
+    /// Bytes of all columns, without lists, texts and ids.
     pub fn column_bytes(&self) -> usize {
         self.columns.values().map(|c| c.shape.num_elements() * c.dtype.size()).sum()
     }
-    /// Columns by name.
+    /// Iterates over the columns, sorted by name.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(n, c)| (n.as_str(), c))
     }
@@ -177,7 +177,7 @@ impl Frame {
             known: there.keys().cloned().collect(),
         }
     }
-    /// Refuses another number of rows than the frame has.
+    /// Checks a number of rows.
     pub(super) fn check_rows(
         &self,
         of: fmt::Arguments<'_>,

@@ -1,4 +1,4 @@
-//! Stores the columns of a frame that are no tensors: lists, texts, file ids and global ids.
+//! Columns of a frame that are not tensors: lists, texts, file ids and global ids.
 
 use std::sync::Arc;
 
@@ -6,95 +6,95 @@ use crate::features::frame::Frame;
 use burn_gnn_structure::{GlobalIds, GraphError, NodeIds, Ragged, Texts};
 
 impl Frame {
-    /// Adds a column of lists, or replaces one. Lists have names of their own beside the columns, and rows of derived
-    /// graphs take their lists along; new rows have empty ones.
+    /// Inserts or replaces a column of lists. Its name may equal that of a tensor column. Derived graphs keep the lists of
+    /// their rows; new rows get empty lists.
     ///
     /// # Errors
-    /// The number of rows is not [`len`](Self::len).
+    /// A number of rows other than [`len`](Self::len).
     pub fn insert_list(&mut self, name: &str, list: Ragged) -> Result<(), GraphError> {
         self.check_rows(format_args!("list {name}"), list.len())?;
         self.lists.insert(name.to_owned(), list);
         Ok(())
     }
-    /// A column of lists.
+    /// Returns a column of lists.
     ///
     /// # Errors
-    /// No such column of lists.
+    /// Unknown column of lists.
     pub fn list(&self, name: &str) -> Result<&Ragged, GraphError> {
         self.lists.get(name).ok_or_else(|| self.unknown(name, &self.lists))
     }
-    /// Columns of lists by name.
+    /// Iterates over the columns of lists, sorted by name.
     pub fn lists(&self) -> impl Iterator<Item = (&str, &Ragged)> {
         self.lists.iter().map(|(n, l)| (n.as_str(), l))
     }
-    /// Takes a column of lists out.
+    /// Removes and returns a column of lists.
     pub fn remove_list(&mut self, name: &str) -> Option<Ragged> {
         self.lists.remove(name)
     }
 
-    /// Adds a column of texts, or replaces one. Texts have names of their own beside columns and lists, and rows of
-    /// derived graphs take theirs along; new rows have empty ones.
+    /// Inserts or replaces a column of texts. Its name may equal that of a tensor column or list column. Derived graphs keep
+    /// the texts of their rows; new rows get empty texts.
     ///
     /// # Errors
-    /// The number of texts is not [`len`](Self::len).
+    /// A number of texts other than [`len`](Self::len).
     pub fn insert_text(&mut self, name: &str, texts: Texts) -> Result<(), GraphError> {
         self.check_rows(format_args!("text {name}"), texts.len())?;
         self.texts.insert(name.to_owned(), Arc::new(texts));
         Ok(())
     }
-    /// A column of texts.
+    /// Returns a column of texts.
     ///
     /// # Errors
-    /// No such column of texts.
+    /// Unknown column of texts.
     pub fn text(&self, name: &str) -> Result<&Texts, GraphError> {
         self.texts.get(name).map(|texts| &**texts).ok_or_else(|| self.unknown(name, &self.texts))
     }
-    /// Columns of texts by name.
+    /// Iterates over the columns of texts, sorted by name.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &Texts)> {
         self.texts.iter().map(|(name, texts)| (name.as_str(), &**texts))
     }
-    /// Takes a column of texts out.
+    /// Removes and returns a column of texts.
     pub fn remove_text(&mut self, name: &str) -> Option<Texts> {
         self.texts.remove(name).map(Arc::unwrap_or_clone)
     }
 
-    /// Sets the global ids of the rows: their ids in the graph that this one is a part of, or wherever else 64-bit
-    /// numbers identify rows. Derived graphs keep or drop them as [`set_ids`](Self::set_ids) says.
+    /// Sets the global ids of the rows: 64-bit ids in a larger graph or in a database. Derived graphs keep or drop them as
+    /// described for [`set_ids`](Self::set_ids).
     ///
     /// # Errors
-    /// The number of ids is not [`len`](Self::len).
+    /// A number of ids other than [`len`](Self::len).
     pub fn set_global_ids(&mut self, ids: GlobalIds) -> Result<(), GraphError> {
         self.check_rows(format_args!("global ids"), ids.len())?;
         self.global_ids = Some(Arc::new(ids));
         Ok(())
     }
-    /// The ids that [`set_global_ids`](Self::set_global_ids) gave the rows.
+    /// The global ids, if set by [`set_global_ids`](Self::set_global_ids).
     pub fn global_ids(&self) -> Option<&GlobalIds> {
         self.global_ids.as_deref()
     }
 
-    /// Sets the ids that the rows have in the files that they come from. Subgraphs keep those of their nodes; they are
-    /// dropped where nodes without such an id are added or several graphs are joined.
+    /// Sets the ids of the rows in the files that they were read from. Subgraphs keep the ids of their nodes. Adding nodes
+    /// and joining graphs drops the ids.
     ///
     /// # Errors
-    /// The number of ids is not [`len`](Self::len).
+    /// A number of ids other than [`len`](Self::len).
     pub fn set_ids(&mut self, ids: NodeIds) -> Result<(), GraphError> {
         self.check_rows(format_args!("ids"), ids.len())?;
         self.ids = Some(Arc::new(ids));
         Ok(())
     }
-    /// The ids that the rows have in the files that they come from, where they are known.
+    /// The ids of the rows in the files that they were read from, if known.
     pub fn ids(&self) -> Option<&NodeIds> {
         self.ids.as_deref()
     }
 
-    /// The lists and texts of `from` at `rows`.
+    /// Copies the lists and texts of `from` at `rows`.
     pub(crate) fn take_lists(&mut self, from: &Self, rows: &[u32]) -> Result<(), GraphError> {
         from.lists.iter().try_for_each(|(name, list)| self.insert_list(name, list.select(rows)))?;
         let select = |texts: &Texts| texts.select(rows.iter().map(|&r| r as usize));
         from.texts.iter().try_for_each(|(name, texts)| self.insert_text(name, select(texts)))
     }
-    /// The lists, texts and ids of `from` at `rows`; `None` for all rows as they are.
+    /// Copies the lists, texts and ids of `from` at `rows`, or of all rows for `None`.
     pub(crate) fn take_lists_and_ids(
         &mut self,
         from: &Self,
@@ -111,7 +111,7 @@ impl Frame {
         self.global_ids = from.global_ids.as_ref().map(|ids| Arc::new(ids.select(rows)));
         self.take_lists(from, rows)
     }
-    /// The lists and texts of `from` and then empty ones.
+    /// Copies the lists and texts of `from`, and appends empty ones for new rows.
     pub(crate) fn extend_lists(&mut self, from: &Self) -> Result<(), GraphError> {
         for (name, list) in &from.lists {
             let mut list = list.clone();

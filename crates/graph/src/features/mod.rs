@@ -1,4 +1,4 @@
-//! Stores features of nodes and edges.
+//! Features of nodes and edges: frames, columns, lists, and reductions over groups of rows.
 
 pub(crate) mod by_column;
 pub(crate) mod column;

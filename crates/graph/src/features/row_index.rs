@@ -1,16 +1,16 @@
-//! Makes index tensors from row numbers.
+//! Makes index tensors from row numbers of any size.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-/// Row numbers as an index for `Tensor::select` and its kin: 32-bit integers, which every device has; 64-bit ones where
-/// a number does not fit.
+/// Converts row numbers to an index tensor for `Tensor::select` and similar operations: 32-bit integers, which every device
+/// supports, or 64-bit integers if a number does not fit.
 pub fn row_index(rows: impl Iterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
     let data = row_index_data(rows);
     let dtype = data.dtype();
     Tensor::from_data(data, (device, dtype))
 }
 
-/// [`row_index`] before it goes to a device.
+/// [`row_index`] as data on the CPU.
 pub fn row_index_data(rows: impl Iterator<Item = usize>) -> TensorData {
     let rows: Vec<i64> = rows.map(|r| r as i64).collect();
     let n = rows.len();

@@ -10,7 +10,7 @@ use crate::features::frame::Frame;
 use burn_gnn_structure::{GraphError, OriginalIds};
 
 impl Frame {
-    /// The rows of `from` at `ids`, as columns of this frame.
+    /// Copies the rows `ids` of all columns, lists and ids of `from` into this frame.
     #[doc(hidden)]
     pub fn take_rows(&mut self, from: &Self, ids: &OriginalIds) -> Result<(), GraphError> {
         for (name, c) in &from.columns {
@@ -22,14 +22,14 @@ impl Frame {
         self.take_lists_and_ids(from, ids.as_slice())
     }
 
-    /// Everything that `from`, a frame of as many rows, has for its rows, as that of this frame.
+    /// Copies all columns, lists and ids of `from`, which has the same number of rows.
     #[doc(hidden)]
     pub fn copy_rows(&mut self, from: &Self) -> Result<(), GraphError> {
         self.take_rows(from, &OriginalIds::unchanged(from.len))
     }
 
-    /// The rows of `from` and then new ones, as columns of this frame. New rows come from `data`; a column that `data`
-    /// lacks goes through `fill`, which gets the old column, and old rows of a column that only `data` has are 0.
+    /// Copies the rows of `from` and appends new rows. New rows of a column come from `data`, or from `fill`, which gets the
+    /// old column, if `data` lacks the column. Old rows of a column that only `data` has are 0.
     pub(crate) fn extend_rows(
         &mut self,
         from: &Self,
@@ -60,7 +60,7 @@ impl Frame {
     }
 }
 
-/// Columns of one name below each other; `None` for no columns.
+/// Concatenates the parts of a column; `None` for no parts.
 pub(crate) fn join_all(
     frame: &str,
     name: &str,
@@ -89,7 +89,7 @@ pub(crate) fn join(frame: &str, name: &str, parts: &[Column]) -> Result<Column, 
             return wrong("device", &first.device, &c.device);
         }
     }
-    // Backends need not join tensors without elements.
+    // Some backends fail to concatenate tensors without elements.
     let filled: Vec<Column> = parts.iter().filter(|c| !c.is_empty()).cloned().collect();
     Ok(match filled.as_slice() {
         [] => first.clone(),
@@ -99,7 +99,7 @@ pub(crate) fn join(frame: &str, name: &str, parts: &[Column]) -> Result<Column, 
 }
 
 impl Column {
-    /// `count` rows of this column's row shape, dtype and device, every entry `value`.
+    /// A column of `count` rows with the row shape, dtype and device of this one, filled with `value`.
     pub(crate) fn filled(
         &self,
         frame: &str,
@@ -140,7 +140,7 @@ fn fits(dtype: DType, value: f64) -> bool {
         DType::U8 => (0.0, f64::from(u8::MAX)),
         DType::U16 => (0.0, f64::from(u16::MAX)),
         DType::U32 => (0.0, f64::from(u32::MAX)),
-        // Whole numbers beyond are no longer exact in `f64`.
+        // Larger integers are not exact in `f64`.
         DType::U64 => (0.0, 9_007_199_254_740_992.0),
         _ => (-9_007_199_254_740_992.0, 9_007_199_254_740_992.0),
     };

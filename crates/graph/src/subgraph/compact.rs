@@ -8,10 +8,10 @@ use burn_gnn_structure::internal::check_len;
 use burn_gnn_structure::{GraphError, NodeKey, OriginalIds};
 
 impl Graph {
-    /// The graph without its isolated nodes, except those of `always_preserve`; nodes stay in ascending original id.
+    /// Removes isolated nodes, except those in `always_preserve`. The remaining nodes keep their order.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range.
+    /// An unknown or repeated type; an id out of range; edges in a file that cannot be read.
     ///
     /// # Cost
     /// `O(V + E)`.
@@ -25,8 +25,8 @@ impl Graph {
     }
 }
 
-/// Removes the nodes that are isolated in all of `graphs`, so that one numbering serves all of them (the graphs of
-/// positive and of negative edges, for example). A node of `always_preserve` stays.
+/// Removes the nodes that are isolated in all `graphs`, so that the graphs still share one numbering: for example the graphs
+/// of positive and of negative edges. Nodes in `always_preserve` are kept.
 ///
 /// ```
 /// use burn_gnn_graph::{Graph, compact_graphs};
@@ -39,8 +39,8 @@ impl Graph {
 /// ```
 ///
 /// # Errors
-/// Two graphs have different numbers of nodes of one type; `always_preserve` names an unknown type, one twice, or an id
-/// out of range.
+/// Graphs with different numbers of nodes of a type; an unknown or repeated type or an id out of range in
+/// `always_preserve`; edges in a file that cannot be read.
 ///
 /// # Cost
 /// `O(V + E)` over all graphs.

@@ -1,12 +1,12 @@
-//! Selects and gathers parts of a graph; shared by graph transforms.
+//! Defines `Subgraph`, and the selection and gathering of nodes and edges that transforms share.
 
 use crate::graph::Graph;
 use burn_gnn_structure::internal::{check_counts, check_ids, check_len};
 use burn_gnn_structure::{EdgeKey, EdgeType, GraphError, NodeKey, OriginalIds, Relation};
 
-/// A graph made of nodes and edges of another one, and where they come from.
+/// A graph of some nodes and edges of another graph, with their original ids.
 ///
-/// Types are those of the other graph; features were gathered by the original ids.
+/// It has the types of the original graph, and the features of its nodes and edges.
 ///
 /// ```
 /// use burn_gnn_graph::{Graph, Relabel};
@@ -45,7 +45,7 @@ impl Subgraph {
 }
 
 impl Graph {
-    /// Ids per node type in schema order, checked; a type that is not named has none.
+    /// Validates ids per node type and brings them into schema order. Types without an entry get an empty list.
     #[doc(hidden)]
     pub fn node_selection<N: NodeKey, I: AsRef<[u32]>>(
         &self,
@@ -64,7 +64,7 @@ impl Graph {
         Ok(out.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Ids per edge type in schema order, checked; a type that is not named has none.
+    /// Validates ids per edge type and brings them into schema order. Types without an entry get an empty list.
     #[doc(hidden)]
     pub fn edge_selection<K: EdgeKey, I: AsRef<[u32]>>(
         &self,
@@ -83,7 +83,7 @@ impl Graph {
         Ok(out.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// The number of an edge type with the same source and destination node type.
+    /// The number of an edge type; an error if its source and destination node types differ.
     #[doc(hidden)]
     pub fn one_node_type(
         &self,
@@ -98,7 +98,7 @@ impl Graph {
             Err(self.in_etype(t, GraphError::Bipartite { relation: String::new(), op }))
         }
     }
-    /// Refuses a list about the nodes of type `t` that does not have one entry for each.
+    /// Checks that a list has one entry per node of type `t`.
     #[doc(hidden)]
     pub fn check_per_node(
         &self,
@@ -110,7 +110,7 @@ impl Graph {
         check_len(arg, why, self.node_counts()[t], len)
             .map_err(|e| e.in_relation(&self.schema().ntypes()[t]))
     }
-    /// Refuses a list about the edges of type `t` that does not have one entry for each.
+    /// Checks that a list has one entry per edge of type `t`.
     #[doc(hidden)]
     pub fn check_per_edge(
         &self,
@@ -121,18 +121,18 @@ impl Graph {
     ) -> Result<(), GraphError> {
         check_len(arg, why, self.relations()[t].num_edges(), len).map_err(|e| self.in_etype(t, e))
     }
-    /// Refuses ids that are not those of edges of type `t`.
+    /// Checks that ids are edges of type `t`.
     #[doc(hidden)]
     pub fn check_edges(&self, arg: &str, t: usize, ids: &[u32]) -> Result<(), GraphError> {
         let of = format!("edge type `{}`", self.schema().etypes()[t]);
         check_ids(arg, &of, ids, self.relations()[t].num_edges())
     }
-    /// The error with the name of edge type `t`.
+    /// Adds the name of edge type `t` to an error.
     #[doc(hidden)]
     pub fn in_etype(&self, t: usize, e: GraphError) -> GraphError {
         e.in_relation(&self.schema().etypes()[t].to_string())
     }
-    /// The same graph with other edges of type `t`, which have no features yet.
+    /// Replaces the edges of type `t`; the new ones have no features.
     #[doc(hidden)]
     pub fn with_relation(&self, t: usize, relation: Relation) -> Self {
         let mut relations = self.relations().to_vec();
@@ -157,19 +157,19 @@ impl Graph {
         self.relations().iter().map(|r| OriginalIds::unchanged(r.num_edges())).collect()
     }
 
-    /// Nodes of every type by their ids, which are in range.
+    /// Original ids of nodes per type; ids are validated.
     #[doc(hidden)]
     pub fn nodes_at(&self, ids: impl IntoIterator<Item = Vec<u32>>) -> Vec<OriginalIds> {
         ids.into_iter().zip(self.node_counts()).map(|(ids, &n)| OriginalIds::new(ids, n)).collect()
     }
-    /// Edges of every type by their ids, which are in range.
+    /// Original ids of edges per type; ids are validated.
     #[doc(hidden)]
     pub fn edges_at(&self, ids: impl IntoIterator<Item = Vec<u32>>) -> Vec<OriginalIds> {
         let counts = self.relations().iter().map(Relation::num_edges);
         ids.into_iter().zip(counts).map(|(ids, n)| OriginalIds::new(ids, n)).collect()
     }
-    /// The graph of the same types with these nodes and edges, in this order, and their features. Both endpoints of
-    /// every edge must be among the nodes.
+    /// The subgraph of these nodes and edges, in this order, with their features. Both endpoints of every edge must be among
+    /// the nodes.
     #[doc(hidden)]
     pub fn restrict(
         &self,
@@ -211,7 +211,7 @@ impl Graph {
         }
         self.with_rows(relations, node_ids, edge_ids)
     }
-    /// A graph of these relations between nodes and edges of this one, some perhaps several times, with their features.
+    /// A subgraph with the given relations; nodes and edges, which may be repeated, get the features of their original ids.
     #[doc(hidden)]
     pub fn with_rows(
         &self,
@@ -230,8 +230,8 @@ impl Graph {
         Ok(Subgraph { graph, node_ids, edge_ids })
     }
 
-    /// A graph of the node types `ntypes` (their numbers) and other relations between them, with the features of these
-    /// nodes; a relation comes with the number of the edge type here whose features it keeps.
+    /// A graph of the node types `ntypes` (type numbers) with their features and other relations between them. The third
+    /// entry of a relation is the edge type of this graph whose features it gets.
     pub(crate) fn rebuild(
         &self,
         ntypes: &[usize],
@@ -256,7 +256,7 @@ impl Graph {
         Ok(g)
     }
 
-    /// The nodes in `extra` and that are endpoints of `edges`, ascending.
+    /// The nodes in `extra` and the endpoints of `edges`, ascending.
     pub(crate) fn touched(
         &self,
         edges: &[OriginalIds],

@@ -1,4 +1,4 @@
-//! Adds and removes nodes and edges, with their features, into a new graph.
+//! Adds and removes nodes and edges with their features. The result is a new graph.
 
 use crate::features::column::Column;
 use crate::graph::Graph;
@@ -7,8 +7,8 @@ use burn_gnn_structure::internal::{check_counts, check_ids, check_len, check_lim
 use burn_gnn_structure::{EdgeKey, GraphError, NodeKey, OriginalIds, Relation};
 
 impl Graph {
-    /// Appends `count` nodes of a type, with features `data`: columns by name, one row per new node. Old ids stay.
-    /// Where a new node has no value for an old column, or an old node none for a new column, the entry is 0 (`false`).
+    /// Appends `count` nodes of a type with features `data`: columns by name, one row per new node. Existing ids do not
+    /// change. Missing values, of new nodes in old columns and of old nodes in new columns, are 0 (`false`).
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -22,11 +22,11 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, more than `u32::MAX - 1` nodes, a column with another number of rows than `count`, one given
-    /// twice, or one that does not fit the column of that name.
+    /// Unknown type; more than `u32::MAX - 1` nodes; a column with another number of rows than `count`; a repeated column; a
+    /// column with another shape or dtype than the existing one; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(V + E)` of this type and the edge types at it, which are copied; add many nodes at once.
+    /// `O(V + E)` of this type and its edge types, which are copied: add many nodes per call.
     pub fn add_nodes(
         &self,
         ntype: impl NodeKey,
@@ -61,15 +61,15 @@ impl Graph {
         Ok(g)
     }
 
-    /// Appends edges of a type, with features `data` as in [`add_nodes`](Self::add_nodes). Old ids stay; the `i`-th new
-    /// edge gets id `num_edges + i`.
+    /// Appends edges of a type with features `data`, as in [`add_nodes`](Self::add_nodes). Existing ids do not change; the
+    /// `i`-th new edge has id `num_edges + i`.
     ///
     /// # Errors
-    /// Unknown type, `src` and `dst` of different lengths, an id that is not a node (add nodes first), more than
-    /// `u32::MAX - 1` edges, columns that do not fit.
+    /// Unknown type; `src` and `dst` of different lengths; an id that is not a node (add nodes first); more than
+    /// `u32::MAX - 1` edges; columns as in [`add_nodes`](Self::add_nodes); edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(V + E)` of this type, which is copied; add many edges at once.
+    /// `O(V + E)` of this type, which is copied: add many edges per call.
     pub fn add_edges(
         &self,
         etype: impl EdgeKey,
@@ -98,14 +98,14 @@ impl Graph {
         Ok(g)
     }
 
-    /// The graph without some nodes of a type and the edges at them; repeated ids count once. What stays keeps its
-    /// order and is numbered from 0.
+    /// Removes nodes of a type and their edges. The remaining nodes and edges keep their order and are renumbered from 0. Ids
+    /// may be repeated.
     ///
     /// # Errors
-    /// Unknown type, an id out of range.
+    /// Unknown type; an id out of range; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(V + E)` of this type and the edge types at it.
+    /// `O(V + E)` of this type and its edge types.
     pub fn remove_nodes(&self, ntype: impl NodeKey, ids: &[u32]) -> Result<Subgraph, GraphError> {
         let t = self.schema().ntype(ntype)?;
         let n = self.node_counts()[t];
@@ -129,11 +129,11 @@ impl Graph {
         self.restrict(nodes, edges)
     }
 
-    /// The graph without some edges of a type; repeated ids count once. All nodes stay, edges that stay keep their
-    /// order and are numbered from 0.
+    /// Removes edges of a type. The remaining edges keep their order and are renumbered from 0; all nodes stay. Ids may be
+    /// repeated.
     ///
     /// # Errors
-    /// Unknown type, an id out of range.
+    /// Unknown type; an id out of range; edges in a file that cannot be read.
     ///
     /// # Cost
     /// `O(E)` of this type.
@@ -144,7 +144,7 @@ impl Graph {
         self.keep_edges(t, &complement(ids, n))
     }
 
-    /// The graph with those edges of type `t` that are marked.
+    /// Keeps the edges of type `t` for which `keep` is true.
     pub(crate) fn keep_edges(&self, t: usize, keep: &[bool]) -> Result<Subgraph, GraphError> {
         let mut edges = self.every_edge();
         edges[t] = OriginalIds::marked(keep);

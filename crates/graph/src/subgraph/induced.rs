@@ -1,4 +1,4 @@
-//! Extracts subgraphs by nodes, edges, types and neighbourhoods.
+//! Extracts subgraphs by nodes, edges, types and incident edges.
 
 use crate::graph::Graph;
 use crate::subgraph::derive::Subgraph;
@@ -8,23 +8,23 @@ use burn_gnn_structure::{EdgeKey, GraphError, NodeKey, OriginalIds};
 /// Whether a subgraph renumbers its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relabel {
-    /// Keep only the nodes that take part and number them from 0.
+    /// Keep only the selected nodes and number them from 0.
     Yes,
     /// Keep all nodes and their ids.
     No,
 }
 
-/// Which way edges are followed from given nodes.
+/// Direction in which edges are followed from given nodes.
 #[derive(Clone, Copy)]
 pub(crate) enum Side {
-    /// Edges into them.
+    /// In-edges.
     In,
-    /// Edges that start in them.
+    /// Out-edges.
     Out,
 }
 
 impl Side {
-    /// One row for each given node of edge type `t`.
+    /// The layout of edge type `t` with one row per given node.
     pub(crate) fn layout(self, g: &Graph, t: usize) -> Result<&Compressed, GraphError> {
         let relation = g.in_memory(t)?;
         Ok(match self {
@@ -43,10 +43,10 @@ impl Side {
 }
 
 impl Graph {
-    /// The subgraph induced by nodes: these nodes and every edge with both endpoints among them.
+    /// The subgraph induced by nodes: the nodes and every edge between them.
     ///
-    /// With [`Relabel::Yes`] nodes are numbered in the order given, per type; a type that is not named has none. Edges
-    /// stand in ascending original id, whatever the order of the nodes.
+    /// With [`Relabel::Yes`], nodes are numbered in the given order per type; a type without an entry has no nodes. Edges are
+    /// in ascending order of original ids.
     ///
     /// ```
     /// use burn_gnn_graph::{Graph, Relabel};
@@ -59,8 +59,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range, an id given twice (its edges would
-    /// be ambiguous).
+    /// An unknown or repeated type; an id that is out of range or repeated (its edges would be ambiguous); edges in a file
+    /// that cannot be read.
     ///
     /// # Cost
     /// `O(V + in-edges of the nodes · log)`, `O(V + E)` once for CSC.
@@ -72,7 +72,7 @@ impl Graph {
         self.induced(self.node_selection("nodes", nodes)?, relabel)
     }
 
-    /// [`node_subgraph`](Self::node_subgraph) of ids in range, per node type.
+    /// [`node_subgraph`](Self::node_subgraph) of validated ids per node type.
     #[doc(hidden)]
     pub fn induced(&self, nodes: Vec<Vec<u32>>, relabel: Relabel) -> Result<Subgraph, GraphError> {
         let mut member: Vec<Vec<bool>> =
@@ -111,13 +111,13 @@ impl Graph {
         self.restrict(kept, edges)
     }
 
-    /// The subgraph of edges: edge `i` of a type is the `i`-th one given (repeats make parallel edges); a type that is
-    /// not named has none.
+    /// The subgraph of some edges, in the given order per type. Repeated ids make parallel edges; a type without an entry has
+    /// no edges.
     ///
-    /// [`Relabel::Yes`] keeps the nodes that are endpoints of these edges, in ascending original id.
+    /// [`Relabel::Yes`] keeps only the endpoints of these edges, in ascending order of original ids.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range.
+    /// An unknown or repeated type; an id out of range; edges in a file that cannot be read.
     ///
     /// # Cost
     /// `O(V + edges given)`.
@@ -130,12 +130,13 @@ impl Graph {
         self.around(self.edges_at(edges), &[], relabel)
     }
 
-    /// All edges into the given nodes, of every edge type, in ascending original id. Repeated ids count once.
+    /// The subgraph of all in-edges of the given nodes, of every edge type, in ascending order of original ids. Ids may be
+    /// repeated.
     ///
-    /// [`Relabel::Yes`] keeps the given nodes, also those without in-edges, and the sources, in ascending original id.
+    /// [`Relabel::Yes`] keeps the given nodes and the sources of these edges, in ascending order of original ids.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range.
+    /// An unknown or repeated type; an id out of range; edges in a file that cannot be read.
     ///
     /// # Cost
     /// `O(V + edges found · log)`, `O(V + E)` once for CSC.
@@ -144,10 +145,10 @@ impl Graph {
         nodes: impl IntoIterator<Item = (N, I)>,
         relabel: Relabel,
     ) -> Result<Subgraph, GraphError> {
-        self.beside(self.node_selection("nodes", nodes)?, relabel, Side::In)
+        self.incident(self.node_selection("nodes", nodes)?, relabel, Side::In)
     }
 
-    /// All edges that start in the given nodes; otherwise as [`in_subgraph`](Self::in_subgraph).
+    /// The subgraph of all out-edges of the given nodes; otherwise as [`in_subgraph`](Self::in_subgraph).
     ///
     /// # Errors
     /// As [`in_subgraph`](Self::in_subgraph).
@@ -156,10 +157,10 @@ impl Graph {
         nodes: impl IntoIterator<Item = (N, I)>,
         relabel: Relabel,
     ) -> Result<Subgraph, GraphError> {
-        self.beside(self.node_selection("nodes", nodes)?, relabel, Side::Out)
+        self.incident(self.node_selection("nodes", nodes)?, relabel, Side::Out)
     }
 
-    fn beside(
+    fn incident(
         &self,
         mut nodes: Vec<Vec<u32>>,
         relabel: Relabel,
@@ -188,7 +189,7 @@ impl Graph {
         self.around(self.edges_at(edges), &nodes, relabel)
     }
 
-    /// These edges, with the nodes that are their endpoints and `extra` or with all nodes.
+    /// The subgraph of these edges, with all nodes or only their endpoints and `extra`.
     fn around(
         &self,
         edges: Vec<OriginalIds>,
@@ -202,10 +203,10 @@ impl Graph {
         self.restrict(nodes, edges)
     }
 
-    /// The given node types and every edge type between them; ids and features stay.
+    /// The subgraph of some node types and all edge types between them, with unchanged ids and features.
     ///
     /// # Errors
-    /// Unknown type, or one named twice.
+    /// An unknown or repeated type.
     pub fn node_type_subgraph(&self, ntypes: &[impl NodeKey]) -> Result<Self, GraphError> {
         let ids = ntypes.iter().map(|t| self.schema().ntype(t)).collect::<Result<Vec<_>, _>>()?;
         let etypes: Vec<usize> = (0..self.relations().len())
@@ -217,10 +218,10 @@ impl Graph {
         self.with_types(&ids, &etypes)
     }
 
-    /// The given edge types and their endpoint node types; ids and features stay.
+    /// The subgraph of some edge types and their node types, with unchanged ids and features.
     ///
     /// # Errors
-    /// Unknown or ambiguous type, or one named twice.
+    /// An unknown, ambiguous or repeated type.
     pub fn edge_type_subgraph<K: EdgeKey>(
         &self,
         etypes: impl IntoIterator<Item = K>,

@@ -1,4 +1,4 @@
-//! Extracts k-hop neighbourhoods.
+//! Extracts k-hop subgraphs.
 
 use crate::graph::Graph;
 use crate::subgraph::derive::Subgraph;
@@ -7,18 +7,18 @@ use crate::subgraph::induced::Side;
 use burn_gnn_structure::internal::filled;
 use burn_gnn_structure::{GraphError, NodeKey};
 
-/// The neighbourhood of seeds.
+/// The k-hop subgraph around seeds.
 #[derive(Clone, Debug)]
 pub struct KHop {
-    /// Induced subgraph, nodes in ascending original id.
+    /// The induced subgraph; nodes are in ascending order of original ids.
     pub subgraph: Subgraph,
-    /// Ids of the seeds in it, in the order given, per node type in schema order.
+    /// Id of each seed in the subgraph, per node type in schema order.
     pub seeds: Vec<Vec<u32>>,
 }
 
 impl Graph {
-    /// The subgraph induced by all nodes from which a seed is reached in at most `k` steps along edges of any type:
-    /// every edge between them is in it, those out of the outermost nodes included.
+    /// The subgraph induced by all nodes from which a seed can be reached in at most `k` steps along edges of any type. It
+    /// contains every edge between these nodes.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -30,10 +30,10 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range, [`GraphError::OutOfMemory`].
+    /// An unknown or repeated type; an id out of range; [`GraphError::OutOfMemory`]; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(V + edges met · log)` and 4 bytes per node, `O(V + E)` once for CSC.
+    /// `O(V + edges found · log)` and 4 bytes per node, `O(V + E)` once for CSC.
     pub fn khop_in_subgraph<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -42,7 +42,7 @@ impl Graph {
         self.khop(self.node_selection("seeds", seeds)?, k, Side::In)
     }
 
-    /// The subgraph induced by all nodes that are reached from a seed in at most `k` steps; otherwise as
+    /// The subgraph induced by all nodes that can be reached from a seed in at most `k` steps; otherwise as
     /// [`khop_in_subgraph`](Self::khop_in_subgraph).
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Selects nodes and edges of a graph.
+//! Subgraphs: induced, by edges, by types, k-hop, compacted, edited.
 
 pub(crate) mod compact;
 pub(crate) mod derive;
