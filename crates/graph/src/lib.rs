@@ -1,14 +1,14 @@
 //! Graphs with features, and graph transforms, for `burn-gnn`.
 //!
-//! Read in this order: [`Relation`] (edges between two sets of nodes), [`Schema`] (node types and canonical edge
-//! types), which come from `burn-gnn-structure` with the other types that hold no tensor; [`Frame`] (features of the
-//! nodes or edges of one type, Burn tensors), [`Graph`] (relations and frames). Samplers, feature sources and loaders
-//! are in `burn-gnn-sampling`, readers of files and data sets in `burn-gnn-data`.
+//! Read in this order: [`Relation`] (edges between two sets of nodes) and [`Schema`] (node types and canonical edge
+//! types), which are defined in `burn-gnn-structure`; [`Frame`] (feature tensors of the nodes or edges of one type);
+//! [`Graph`] (relations and frames). Samplers, feature sources and loaders are in `burn-gnn-sampling`, readers of files and
+//! data sets in `burn-gnn-data`.
 //!
-//! Graph transforms: [`batch`], subgraphs ([`Graph::node_subgraph`], [`Graph::khop_in_subgraph`] and others around
-//! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],
-//! [`Graph::metapath_reachable_graph`], [`merge()`], [`knn_graph`]. Each is a new graph: features follow, and a
-//! [`Subgraph`] holds the original ids.
+//! Transforms return new graphs with their features: [`batch`], subgraphs ([`Graph::node_subgraph`],
+//! [`Graph::khop_in_subgraph`]), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`],
+//! [`Graph::line_graph`], [`Graph::metapath_reachable_graph`], [`merge()`], [`knn_graph`]. A [`Subgraph`] also contains the
+//! original ids.
 
 #![forbid(unsafe_code)]
 
@@ -53,7 +53,7 @@ pub use transform::reorder::{EdgeOrder, NodeOrder};
 pub use transform::self_loops::{LoopFill, LoopsAt};
 pub use transform::to_simple::Simple;
 
-/// For the other crates of this library alone.
+/// Items for the other crates of this workspace, without stability guarantees.
 #[doc(hidden)]
 pub mod internal {
     pub use burn_gnn_structure::internal::*;

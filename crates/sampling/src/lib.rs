@@ -2,8 +2,8 @@
 //!
 //! The chapter on mini-batches of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/mini-batches.md>.
 //!
-//! [`NeighborSampler`] makes a [`MiniBatch`] of [`Block`]s around seeds; every draw is a function of a [`SampleKey`]. A
-//! [`Loader`] makes the batches of any [`Sampler`] ahead, with rows of a [`FeatureSource`] per type.
+//! [`NeighborSampler`] samples a [`MiniBatch`] of [`Block`]s around seeds; all random draws are functions of a
+//! [`SampleKey`]. A [`Loader`] prefetches the batches of any [`Sampler`], with features from a [`FeatureSource`] per type.
 
 #![deny(unsafe_code)]
 
@@ -56,7 +56,7 @@ pub use subgraph::shadow::ShadowSampler;
 pub use walk::pinsage::{PinSage, Visits};
 pub use walk::random_walk::{NO_NODE, Node2Vec, RandomWalk, Walks};
 
-/// For the other crates of this library alone.
+/// Items for the other crates of this workspace, without stability guarantees.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::link::exclusion::{add_parallel_edges, has_parallel_edges};

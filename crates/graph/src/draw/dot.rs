@@ -1,4 +1,4 @@
-//! Writes a graph in Graphviz's language.
+//! Renders graphs and drawings as Graphviz text.
 
 use std::fmt::Write;
 
@@ -6,17 +6,16 @@ use crate::draw::drawing::Drawing;
 use crate::graph::Graph;
 use burn_gnn_structure::Schema;
 
-/// Fill colours of node types, one after the other.
+/// Fill colours of node types.
 const COLORS: [&str; 8] =
     ["#a6cee3", "#b2df8a", "#fb9a99", "#fdbf6f", "#cab2d6", "#ffff99", "#8dd3c7", "#d9d9d9"];
 
 impl Graph {
-    /// The graph in Graphviz's language, for `dot -Tsvg` and its relatives. Every node and edge is written: for small
-    /// graphs and subgraphs.
+    /// Renders the graph as Graphviz text, for `dot -Tsvg`. For small graphs, as it writes every node and edge.
     ///
-    /// A node is labelled by its id in files ([`Frame::ids`](crate::Frame::ids)) if there is one, else by its number,
-    /// with its type where there are several; an edge by its relation where there are several edge types.
-    /// [`Drawing::to_dot`] calls the nodes of a subgraph by their original ids and draws undirected edges once.
+    /// A node is labelled with its id in files ([`Frame::ids`](crate::Frame::ids)) or its number, and with its type if there
+    /// are several; an edge is labelled with its relation if there are several edge types. [`Drawing::to_dot`] labels the
+    /// nodes of a subgraph with their original ids, and draws undirected edges once.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -30,7 +29,7 @@ impl Graph {
     /// Edges in a file cannot be read; [`read_stored`](Self::read_stored) returns the error.
     ///
     /// # Cost
-    /// `O(V + E)`, in a text of some 40 bytes per node and 20 per edge.
+    /// `O(V + E)`; the text has about 40 bytes per node and 20 per edge.
     pub fn to_dot(&self) -> String {
         let schema = self.schema();
         let mut out = Dot::new(schema);
@@ -52,8 +51,8 @@ impl Graph {
 }
 
 impl Drawing<'_> {
-    /// The graph in Graphviz's language, as [`Graph::to_dot`], with the names, groups, highlighted nodes, weights and
-    /// lines of this picture. Graphviz places the nodes.
+    /// Renders the picture as Graphviz text, as [`Graph::to_dot`], with labels, groups, highlights and weights. Graphviz
+    /// computes the layout.
     pub fn to_dot(&self) -> String {
         let (g, offsets) = (self.graph(), self.offsets());
         let (highlighted, (lines, _)) = (self.is_highlighted(), self.lines());

@@ -1,4 +1,4 @@
-//! Draws small graphs as SVG and as web pages: subgraphs, partitions, explanations.
+//! Defines `Drawing`: a picture of a small graph, such as a subgraph, a partition or an explanation.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,29 +8,28 @@ use crate::subgraph::derive::Subgraph;
 use burn_gnn_structure::internal::{check_ids, check_len, setting};
 use burn_gnn_structure::{EdgeKey, GraphError, NodeKey};
 
-/// Most nodes of a picture: layouts look at all pairs, and people at none of so many.
+/// Largest number of nodes of a picture: layouts compare all pairs, and larger pictures are unreadable.
 const MOST_NODES: usize = 5_000;
 
-/// How the nodes of a [`Drawing`] are placed.
+/// The layout of a [`Drawing`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DrawingLayout {
-    /// Neighbours attract, all nodes repel one another (Fruchterman and Reingold, "Graph drawing by force-directed
+    /// Force-directed: neighbours attract, all pairs of nodes repel (Fruchterman and Reingold, "Graph drawing by force-directed
     /// placement", 1991).
     #[default]
     Force,
-    /// Rows by distance from the highlighted nodes, which stand in the lowest row, direction ignored; without any, from
-    /// the node of each component with the most edges. Nodes of a row in the order of their neighbours' means
-    /// (Sugiyama, Tagawa, Toda, 1981).
+    /// Layered: rows by undirected distance from the highlighted nodes, which are in the lowest row, or from the node with
+    /// the most edges of each component. Nodes in a row are ordered by the mean position of their neighbours (Sugiyama,
+    /// Tagawa, Toda, 1981).
     Layers,
 }
 
-/// A picture of a small graph, as SVG, as a standalone web page or in Graphviz's language.
+/// A picture of a small graph, as SVG, as a self-contained web page, or as Graphviz text.
 ///
-/// Nodes have the colour of their type, or of their group ([`with_groups`](Self::with_groups): parts of a partition,
-/// classes, clusters); edges are as wide as their weight ([`with_edge_weights`](Self::with_edge_weights): attention,
-/// the importance that an explanation gives). A node is labelled by its id in files
-/// ([`Frame::ids`](crate::Frame::ids)), else by its number, in a [`of_subgraph`](Self::of_subgraph) that in the original
-/// graph. The same settings draw the same picture.
+/// The colour of a node shows its type or its group ([`with_groups`](Self::with_groups): parts of a partition, classes,
+/// clusters). The width of an edge shows its weight ([`with_edge_weights`](Self::with_edge_weights): attention, or the
+/// importance in an explanation). A node is labelled with its id in files ([`Frame::ids`](crate::Frame::ids)) or with its
+/// number; for [`of_subgraph`](Self::of_subgraph), with its number in the original graph. The picture is deterministic.
 ///
 /// ```
 /// use burn_gnn_graph::{Drawing, DrawingLayout, Graph};
@@ -46,11 +45,12 @@ pub enum DrawingLayout {
 /// ```
 ///
 /// # Cost
-/// `O(V² + E)` for each of 200 steps of [`DrawingLayout::Force`], in parallel over nodes; `O(V + E)` per row otherwise.
+/// `O(V² + E)` for each of 200 steps of [`DrawingLayout::Force`], in parallel over nodes; `O(V + E)` per row for
+/// [`DrawingLayout::Layers`].
 #[derive(Clone, Debug)]
 pub struct Drawing<'a> {
     pub(super) graph: &'a Graph,
-    /// Whose ids nodes and edges are called by.
+    /// Provides the original ids for labels.
     pub(super) subgraph: Option<&'a Subgraph>,
     pub(super) layout: DrawingLayout,
     pub(super) seed: u64,
@@ -68,16 +68,16 @@ pub struct Drawing<'a> {
 /// A line of the picture.
 pub(crate) struct Line {
     pub(crate) etype: usize,
-    /// Endpoints by global number.
+    /// Global numbers of the endpoints.
     pub(crate) ends: (usize, usize),
-    /// The edge, and the one in the other direction that the line stands for, too.
+    /// The edge, and the edge of the opposite direction that the line also represents.
     pub(crate) edge: usize,
     pub(crate) reverse: Option<usize>,
     pub(crate) weight: Option<f32>,
 }
 
 impl<'a> Drawing<'a> {
-    /// All nodes and edges of a graph.
+    /// A picture of all nodes and edges of a graph.
     ///
     /// # Errors
     /// More than 5000 nodes: draw a subgraph. Edges in a file that cannot be read.
@@ -102,8 +102,8 @@ impl<'a> Drawing<'a> {
             undirected: false,
         })
     }
-    /// All nodes and edges of a subgraph, called by their ids in the original graph. What the other methods take goes by
-    /// its rows, as the seeds of [`KHop`](crate::KHop) do.
+    /// A picture of a subgraph, labelled with ids in the original graph. Arguments of the other methods use ids of the
+    /// subgraph, such as the seeds of [`KHop`](crate::KHop).
     ///
     /// # Errors
     /// As [`new`](Self::new); lists of ids that do not fit the graph.
@@ -120,38 +120,38 @@ impl<'a> Drawing<'a> {
         }
         Ok(Self { subgraph: Some(subgraph), ..Self::new(graph)? })
     }
-    /// How nodes are placed.
+    /// Sets the layout.
     #[must_use]
     pub fn with_layout(mut self, layout: DrawingLayout) -> Self {
         self.layout = layout;
         self
     }
-    /// Of the places that [`DrawingLayout::Force`] begins with.
+    /// Sets the random seed of the initial positions of [`DrawingLayout::Force`].
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
-    /// Above the picture.
+    /// Sets the title.
     #[must_use]
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
-    /// The group of each node of a type, which gives it its colour: of a partition `parts.assignment(ntype)`.
+    /// Sets the group of each node of a type, which determines its colour; for a partition, `parts.assignment(ntype)`.
     ///
     /// # Errors
-    /// Unknown type; not one group per node.
+    /// Unknown type; a number of groups other than that of nodes.
     pub fn with_groups(mut self, ntype: impl NodeKey, groups: &[u32]) -> Result<Self, GraphError> {
         let t = self.graph.schema().ntype(ntype)?;
         check_len("groups", "one per node", self.graph.node_counts()[t], groups.len())?;
         self.groups.insert(t, groups.to_vec());
         Ok(self)
     }
-    /// Names of the groups of a type, by number: classes, clusters.
+    /// Sets the names of the groups of a type, by number.
     ///
     /// # Errors
-    /// Unknown type; a group of [`with_groups`](Self::with_groups), which comes first, without a name.
+    /// Unknown type; a group of [`with_groups`](Self::with_groups), which must be called before, without a name.
     pub fn with_group_names<S: Into<String>>(
         mut self,
         ntype: impl NodeKey,
@@ -170,10 +170,10 @@ impl<'a> Drawing<'a> {
         self.group_names.insert(t, names);
         Ok(self)
     }
-    /// Nodes of a type that are drawn larger, with a thick border: seeds, the node that is explained.
+    /// Highlights nodes of a type, such as seeds: they are larger and have a thick border.
     ///
     /// # Errors
-    /// Unknown type; an id that is not a node.
+    /// Unknown type; an id out of range.
     pub fn with_highlighted(
         mut self,
         ntype: impl NodeKey,
@@ -189,11 +189,11 @@ impl<'a> Drawing<'a> {
         self.highlighted.insert(t, nodes.to_vec());
         Ok(self)
     }
-    /// The weight of each edge of a type, which gives it its width: the least of all weights the thinnest line, the
-    /// largest the thickest.
+    /// Sets the weight of each edge of a type, which determines its width: the smallest weight has the thinnest line, the
+    /// largest weight the thickest.
     ///
     /// # Errors
-    /// Unknown or ambiguous type; not one weight per edge; a weight that is not finite.
+    /// Unknown or ambiguous type; a number of weights other than that of edges; a weight that is not finite.
     pub fn with_edge_weights(
         mut self,
         etype: impl EdgeKey,
@@ -207,10 +207,10 @@ impl<'a> Drawing<'a> {
         self.weights.insert(t, weights.to_vec());
         Ok(self)
     }
-    /// Leaves out edges of a weight below `least`; the legend says how many. Nodes stay where they are.
+    /// Omits edges of a weight below `least`. The legend shows their number; the layout does not change.
     ///
     /// # Errors
-    /// No edge type has weights ([`with_edge_weights`](Self::with_edge_weights) comes first); `least` is NaN.
+    /// No edge type has weights (call [`with_edge_weights`](Self::with_edge_weights) before); `least` is NaN.
     pub fn with_min_weight(mut self, least: f32) -> Result<Self, GraphError> {
         if self.weights.is_empty() {
             let expected = "weights of some edge type (`with_edge_weights` comes first)";
@@ -222,19 +222,19 @@ impl<'a> Drawing<'a> {
         self.min_weight = Some(least);
         Ok(self)
     }
-    /// Draws two edges of one type in opposite directions as one line without an arrow, of the larger weight; for
-    /// graphs that store each edge in both directions. An edge without its reverse keeps its arrow.
+    /// Draws an edge and its reverse of the same type as one line without an arrow, with the larger weight: for graphs that
+    /// store each edge in both directions. An edge without a reverse keeps its arrow.
     #[must_use]
     pub fn undirected(mut self) -> Self {
         self.undirected = true;
         self
     }
 
-    /// The graph that is drawn.
+    /// The graph.
     pub(crate) fn graph(&self) -> &Graph {
         self.graph
     }
-    /// What a node is called: its id in files, in the original graph, or its number.
+    /// Label of a node: its id in files, its id in the original graph, or its number.
     pub(crate) fn label(&self, ntype: usize, v: usize) -> String {
         let of_file = self.graph.node_frames()[ntype].ids().and_then(|ids| ids.id(v as u32));
         match (of_file, self.subgraph) {
@@ -252,17 +252,17 @@ impl<'a> Drawing<'a> {
         let names = self.group_names.get(&ntype);
         names.map_or_else(|| format!("group {group}"), |names| names[group as usize].clone())
     }
-    /// What an edge is called: its id, in the original graph where there is one.
+    /// Label of an edge: its id, for subgraphs that in the original graph.
     pub(super) fn edge_label(&self, etype: usize, e: usize) -> u32 {
         self.subgraph.map_or(e as u32, |subgraph| subgraph.edge_ids[etype].get(e))
     }
-    /// The lines to draw, type after type, and how many of them are too light.
+    /// The lines to draw, sorted by edge type, and the number of lines that are omitted for their weight.
     pub(crate) fn lines(&self) -> (Vec<Line>, usize) {
         let (endpoints, mut lines) = (self.edges(), vec![]);
         let mut at = 0;
         for (etype, relation) in self.graph.relations().iter().enumerate() {
             let weights = self.weights.get(&etype);
-            // Lines that wait for the edge in the other direction.
+            // Lines whose reverse edge was not found yet.
             let mut waiting: BTreeMap<(usize, usize), VecDeque<usize>> = BTreeMap::new();
             for edge in 0..relation.num_edges() {
                 let (ends, weight) = (endpoints[at], weights.map(|w| w[edge]));
@@ -287,7 +287,7 @@ impl<'a> Drawing<'a> {
         (lines, light)
     }
 
-    /// The first global number of each node type, and the number of all nodes.
+    /// First global number of each node type, then the number of all nodes.
     pub(crate) fn offsets(&self) -> Vec<usize> {
         let mut sum = 0;
         let mut next = |n: usize| {
@@ -296,7 +296,7 @@ impl<'a> Drawing<'a> {
         };
         std::iter::once(0).chain(self.graph.node_counts().iter().map(|&n| next(n))).collect()
     }
-    /// Endpoints of all edges by global number, type after type.
+    /// Endpoints of all edges as global numbers, sorted by edge type.
     fn edges(&self) -> Vec<(usize, usize)> {
         let offsets = self.offsets();
         let of_type = |(t, r): (usize, &burn_gnn_structure::Relation)| {
@@ -317,7 +317,7 @@ impl<'a> Drawing<'a> {
             .for_each(|(&t, nodes)| nodes.iter().for_each(|&v| is[offsets[t] + v as usize] = true));
         is
     }
-    /// Where each node stands, by global number: in the unit square, y upwards.
+    /// Position of each node in the unit square by global number; y points upwards.
     pub(super) fn places(&self) -> Vec<[f64; 2]> {
         let (edges, highlighted) = (self.edges(), self.is_highlighted());
         match self.layout {

@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use burn_gnn_structure::Stream;
 use rayon::prelude::*;
 
-/// Steps of the force layout.
+/// Number of steps of the force layout.
 const STEPS: usize = 200;
-/// Sweeps over the rows of the layered layout.
+/// Number of sweeps over the rows of the layered layout.
 const SWEEPS: usize = 8;
-/// How strongly nodes are drawn to the centre, so that components stay together.
+/// Strength of the pull to the centre, which keeps components together.
 const GRAVITY: f64 = 0.3;
 
-/// Fruchterman and Reingold: with `k` the distance that neighbours would like, neighbours attract by `d² / k`, all
-/// repel by `k² / d`, moves are cut to a temperature that falls to 0. In the unit square.
+/// Force-directed layout (Fruchterman and Reingold) in the unit square. With the ideal distance `k`, neighbours attract with
+/// force `d² / k` and all pairs repel with force `k² / d`; moves are limited by a temperature that decreases to 0.
 pub(super) fn force(nodes: usize, edges: &[(usize, usize)], seed: u64) -> Vec<[f64; 2]> {
     let stream = Stream::new(seed, "drawing", 0);
     let mut at: Vec<[f64; 2]> =
@@ -22,7 +22,7 @@ pub(super) fn force(nodes: usize, edges: &[(usize, usize)], seed: u64) -> Vec<[f
     let k = 1.0 / (nodes.max(1) as f64).sqrt();
     for step in 0..STEPS {
         let heat = 0.1 * (1.0 - step as f64 / STEPS as f64);
-        // Each node adds up its forces in one order, whatever thread has it.
+        // Each node sums its forces sequentially, so that positions do not depend on threads.
         let moved = |(v, own): (usize, &[f64; 2])| {
             let mut pull = [GRAVITY * (0.5 - own[0]), GRAVITY * (0.5 - own[1])];
             for (u, other) in at.iter().enumerate().filter(|o| o.0 != v) {
@@ -44,7 +44,7 @@ pub(super) fn force(nodes: usize, edges: &[(usize, usize)], seed: u64) -> Vec<[f
     into_square(at)
 }
 
-/// The neighbours of each node in edge order, in both directions and without self loops.
+/// Neighbours of each node in both directions, in edge order and without self loops.
 fn neighbours(nodes: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut neighbours = vec![vec![]; nodes];
     for &(u, v) in edges.iter().filter(|(u, v)| u != v) {
@@ -54,7 +54,7 @@ fn neighbours(nodes: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     neighbours
 }
 
-/// The direction from `b` to `a`, of length 1, and their distance; nodes at one place are taken apart by their numbers.
+/// Unit vector from `b` to `a`, and their distance. Nodes at the same position are separated by their numbers.
 fn apart(a: &[f64; 2], b: &[f64; 2], i: usize, j: usize) -> ([f64; 2], f64) {
     let d = [a[0] - b[0], a[1] - b[1]];
     let distance = d[0].hypot(d[1]);
@@ -82,7 +82,7 @@ pub(super) fn layers(highlighted: &[bool], edges: &[(usize, usize)]) -> Vec<[f64
         }
     };
     reach((0..nodes).filter(|&v| highlighted[v]).collect(), &mut row);
-    // What no highlighted node reaches begins at its own busiest node.
+    // A component without highlighted nodes starts at its node with the most edges.
     let mut busiest: Vec<usize> = (0..nodes).collect();
     busiest.sort_by_key(|&v| (std::cmp::Reverse(neighbours[v].len()), v));
     for v in busiest {
@@ -118,7 +118,7 @@ pub(super) fn layers(highlighted: &[bool], edges: &[(usize, usize)]) -> Vec<[f64
         .collect()
 }
 
-/// Moved and scaled, each axis by itself, to fill the unit square.
+/// Translates and scales each axis to fill the unit square.
 fn into_square(mut at: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     for axis in 0..2 {
         let (low, high) =

@@ -1,4 +1,4 @@
-//! Draws small graphs.
+//! Draws small graphs as SVG, web pages and Graphviz text.
 
 mod dot;
 pub(crate) mod drawing;

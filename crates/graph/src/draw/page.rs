@@ -1,9 +1,9 @@
-//! Writes a drawing as a standalone web page.
+//! Renders a drawing as a self-contained web page.
 
 use crate::draw::drawing::Drawing;
 use crate::draw::svg::{draw, escaped};
 
-/// Moves and enlarges what the picture shows; nothing is loaded.
+/// Script for panning and zooming.
 const SCRIPT: &str = r#"
 const svg = document.querySelector("svg"), view = svg.querySelector(".view");
 let x = 0, y = 0, scale = 1, held = null;
@@ -27,8 +27,8 @@ svg.addEventListener("dblclick", () => { x = 0; y = 0; scale = 1; place(); });
 "#;
 
 impl Drawing<'_> {
-    /// The picture as a web page that needs no other file: it is moved by dragging, enlarged by the wheel, and nodes
-    /// say what they are.
+    /// Renders the picture as a self-contained web page, with panning by dragging, zooming by the mouse wheel, and tooltips
+    /// of nodes and edges.
     pub fn to_html(&self) -> String {
         page(self)
     }

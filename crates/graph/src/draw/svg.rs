@@ -1,4 +1,4 @@
-//! Writes a drawing as SVG.
+//! Renders a drawing as SVG.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,22 +6,22 @@ use std::fmt::Write;
 use crate::draw::drawing::{Drawing, Line};
 use burn_gnn_structure::internal::count_noun;
 
-/// Width and height of the picture without its legend, and the legend's least width.
+/// Width and height of the picture without the legend, and the smallest width of the legend.
 const SIZE: [f64; 2] = [960.0, 640.0];
 const LEGEND: f64 = 220.0;
-/// Height of an entry of the legend, and about the width of a letter and of a wider sign.
+/// Height of a legend entry, and estimated widths of a letter and of a wide character.
 const ENTRY: f64 = 18.0;
 const LETTER: f64 = 7.5;
 const WIDE: f64 = 13.0;
-/// Letters of an entry, the rest of which is in its tooltip.
+/// Longest text of a legend entry; the tooltip has the full text.
 const LETTERS: usize = 60;
 /// Space around nodes.
 const MARGIN: f64 = 40.0;
-/// Room for the title.
+/// Height of the title.
 const HEAD: f64 = 40.0;
-/// Nodes up to which each has a label.
+/// Largest number of nodes with labels.
 const LABELLED: usize = 80;
-/// Entries of the legend.
+/// Largest number of legend entries.
 const SHOWN: usize = 20;
 
 /// Colours of node types or groups, then of edge types.
@@ -32,7 +32,7 @@ const COLORS: [&str; 10] = [
 const EDGE_COLORS: [&str; 6] = ["#7f7f7f", "#1b6ca8", "#b5651d", "#6a4c93", "#2a7f62", "#a23b3b"];
 
 impl Drawing<'_> {
-    /// The picture as an SVG document.
+    /// Renders the picture as an SVG document.
     pub fn to_svg(&self) -> String {
         draw(self)
     }
@@ -70,7 +70,7 @@ pub(super) fn draw(drawing: &Drawing<'_>) -> String {
     out
 }
 
-/// Writes to a text, which takes everything.
+/// Writes to a `String`, which cannot fail.
 macro_rules! add {
     ($out:expr, $($arg:tt)*) => { let _ = writeln!($out, $($arg)*); };
 }
@@ -82,7 +82,7 @@ fn edges(
     radius: f64,
     out: &mut String,
 ) {
-    // Edges between one pair of nodes, in either direction, are bent away from one another.
+    // Several edges between a pair of nodes are curved, so that they do not overlap.
     let pair = |line: &Line| (line.ends.0.min(line.ends.1), line.ends.0.max(line.ends.1));
     let mut between: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     lines.iter().for_each(|line| *between.entry(pair(line)).or_default() += 1);
@@ -123,7 +123,7 @@ fn edges(
     out.push_str("</g>\n");
 }
 
-/// A line from the border of one node to that of another, bent, with the head of an arrow of this width, if any.
+/// A curve between the borders of two nodes, with an arrow head of this width, if any.
 fn curve(
     from: [f64; 2],
     to: [f64; 2],
@@ -191,7 +191,7 @@ fn nodes(drawing: &Drawing<'_>, places: &[[f64; 2]], radius: f64, out: &mut Stri
                 "<circle class=\"node\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\" fill=\"{color}\" {border}><title>{said}</title></circle>"
             );
             if places.len() <= LABELLED {
-                // Away from the legend.
+                // Loops point away from the legend.
                 let (x, anchor) = if x + r + text_width(&id) < SIZE[0] {
                     (x + r + 2.0, "")
                 } else {
@@ -212,18 +212,18 @@ fn color(ntype: usize, group: Option<u32>) -> &'static str {
     COLORS[group.map_or(ntype, |g| g as usize) % COLORS.len()]
 }
 
-/// Least and largest weight of all lines.
+/// Smallest and largest weight of all lines.
 fn weight_range(lines: &[Line]) -> (f32, f32) {
     let weights = lines.iter().filter_map(|line| line.weight);
     weights.fold((f32::MAX, f32::MIN), |(l, h), w| (l.min(w), h.max(w)))
 }
 
-/// About the width of a text.
+/// Estimated width of a text.
 fn text_width(text: &str) -> f64 {
     text.chars().map(|c| if c.is_ascii() { LETTER } else { WIDE }).sum()
 }
 
-/// What an entry of the legend shows before its text.
+/// Symbol of a legend entry.
 enum Mark {
     None,
     Node(&'static str),
@@ -234,7 +234,7 @@ struct Entry {
     mark: Mark,
     /// At most [`LETTERS`] long.
     text: String,
-    /// All of a text that is longer.
+    /// The full text, if it was shortened.
     whole: Option<String>,
 }
 
@@ -273,7 +273,7 @@ impl Entry {
     }
 }
 
-/// What colours and widths say.
+/// Entries of the legend: the meaning of colours and widths.
 fn legend(drawing: &Drawing<'_>, lines: &[Line], light: usize) -> Vec<Entry> {
     let schema = drawing.graph.schema();
     let mut nodes = vec![];
@@ -315,7 +315,7 @@ fn legend(drawing: &Drawing<'_>, lines: &[Line], light: usize) -> Vec<Entry> {
     out
 }
 
-/// A text inside a document.
+/// Escapes a text for XML.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

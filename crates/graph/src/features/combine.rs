@@ -1,4 +1,4 @@
-//! Combines groups of rows into one row each.
+//! Defines `Combine`: reductions of groups of rows to one row each.
 
 use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DType, Device, Float, IndexingUpdateOp, Int, Tensor, TensorData};
@@ -8,27 +8,27 @@ use crate::features::row_index::row_index;
 use crate::features::rows::join;
 use burn_gnn_structure::GraphError;
 
-/// How the rows of several edges become one row.
+/// Reduction of the feature rows of several edges to one row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Combine {
-    /// The row of the edge with the smallest id. For every kind of column.
+    /// The row of the edge with the smallest id; for all columns.
     #[default]
     First,
-    /// The sum. For float and integer columns.
+    /// The sum; for float and integer columns.
     Sum,
-    /// The mean. For float columns.
+    /// The mean; for float columns.
     Mean,
-    /// The largest entry, NaN if there is one. For float and integer columns.
+    /// The maximum, NaN if an entry is NaN; for float and integer columns.
     Max,
-    /// The smallest entry, NaN if there is one. For float and integer columns.
+    /// The minimum, NaN if an entry is NaN; for float and integer columns.
     Min,
 }
 
-/// Rows in groups: group `g` holds `order[indptr[g]..indptr[g + 1]]`.
+/// Groups of rows: group `g` consists of rows `order[indptr[g]..indptr[g + 1]]`.
 #[derive(Clone, Copy)]
 pub(crate) struct Groups<'a> {
     pub(crate) indptr: &'a [u32],
-    /// `None`: rows stand in the order of the groups.
+    /// `None` if rows are sorted by group.
     pub(crate) order: Option<&'a [u32]>,
 }
 
@@ -42,7 +42,7 @@ impl Groups<'_> {
 }
 
 impl Column {
-    /// One row for each group; 0 for a group without rows.
+    /// Reduces each group to one row; an empty group gives 0.
     pub(crate) fn combine(
         &self,
         frame: &str,
@@ -87,7 +87,7 @@ impl Column {
                 let zeros = Tensor::from_dispatch(empty.clone());
                 Self::new(combined_ints(t, zeros, groups, how, &self.device))
             }),
-            // Refused above: booleans have no sum.
+            // Unreachable: booleans support only `First`, which has returned above.
             ColumnKind::Bool => zeros,
         };
         Ok(combined.named_like(self))
@@ -153,8 +153,9 @@ fn sums<const D: usize, K: Basic>(
     zeros.select_assign(0, group, rows, IndexingUpdateOp::Add)
 }
 
-/// After step `k` row `p` holds the best of the `2^k` rows from `p` on that are in its group: `O(rows · log(largest
-/// group))` with plain tensors, gradients included. `better(a, b)`: where `b` replaces `a`.
+/// Maximum or minimum of groups by doubling: after step `k`, row `p` holds the best of the `2^k` rows of its group from `p`
+/// on. `O(rows · log(largest group))` with plain tensor operations, which are differentiable. `better(a, b)`: whether `b`
+/// replaces `a`.
 fn extremes<const D: usize, K: Basic>(
     mut best: Tensor<D, K>,
     zeros: Tensor<D, K>,

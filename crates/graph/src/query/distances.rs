@@ -1,15 +1,15 @@
-//! Computes distances from a node, and the node labels of SEAL.
+//! Shortest distances, and the node labels of SEAL.
 
 use crate::graph::Graph;
 use crate::subgraph::induced::Side;
 use burn_gnn_structure::{GraphError, NodeKey};
 
-/// A distance where there is no path.
+/// Distance of a node that cannot be reached.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// The label of a node at distances `a` and `b` from the two endpoints of a pair:
-/// `1 + min(a, b) + (d/2) · (d/2 + d%2 - 1)` with `d = a + b`; 1 at an endpoint, 0 where an endpoint is not reached
-/// (double-radius node labeling: Zhang and Chen, "Link prediction based on graph neural networks", NeurIPS 2018).
+/// The label of a node at distances `a` and `b` from the two endpoints of a pair: `1 + min(a, b) + (d/2) · (d/2 + d%2 - 1)`
+/// with `d = a + b`. It is 1 for an endpoint, and 0 if an endpoint cannot be reached (double-radius node labeling: Zhang and
+/// Chen, "Link prediction based on graph neural networks", NeurIPS 2018).
 ///
 /// ```
 /// use burn_gnn_graph::{UNREACHED, double_radius_label};
@@ -23,16 +23,15 @@ pub fn double_radius_label(a: u32, b: u32) -> u32 {
     if a == UNREACHED || b == UNREACHED {
         return 0;
     }
-    // No graph here has a path of 2^31 edges; the product of two such lengths would not fit.
+    // Larger distances do not occur, and would overflow the product.
     let d = u64::from(a) + u64::from(b);
     let label = 1 + u64::from(a.min(b)) + (d / 2) * (d / 2 + d % 2 - 1);
     u32::try_from(label).unwrap_or(UNREACHED - 1)
 }
 
 impl Graph {
-    /// Edges on a shortest path from a node to every node, edges of all types walked in either direction; [`UNREACHED`]
-    /// where there is no path. No path goes through `avoided`; if that is `from` itself, no node is reached. Per node
-    /// type in schema order.
+    /// Shortest distances from a node to every node, along edges of all types in both directions, or [`UNREACHED`]. Per node
+    /// type in schema order. Paths do not pass through `avoided`; if that is `from` itself, no node is reached.
     ///
     /// ```
     /// use burn_gnn_graph::{Graph, UNREACHED};
@@ -43,10 +42,10 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, an id out of range.
+    /// Unknown type; an id out of range; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(V · edge types + E)`, and both layouts of every relation where they are not there yet.
+    /// `O(V · edge types + E)`; the first call builds both layouts of every relation.
     pub fn distances<N: NodeKey>(
         &self,
         from: (N, u32),
@@ -57,9 +56,8 @@ impl Graph {
         self.distances_along(&[Side::In, Side::Out], from, avoided.as_deref())
     }
 
-    /// Edges on a shortest path from a node to every node, edges of all types walked from source to destination;
-    /// [`UNREACHED`] where there is no path (DGL's `shortest_dist` has -1). For distances to a node ask the
-    /// [`reverse`](Self::reverse) graph. Per node type in schema order.
+    /// Shortest distances from a node to every node, along the direction of edges of all types, or [`UNREACHED`] (-1 in DGL's
+    /// `shortest_dist`). Per node type in schema order. For distances to a node, use the [`reverse`](Self::reverse) graph.
     ///
     /// ```
     /// use burn_gnn_graph::{Graph, UNREACHED};
@@ -69,15 +67,15 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, an id out of range.
+    /// Unknown type; an id out of range; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(V · edge types + E)`, and the layout by source of every relation where it is not there yet.
+    /// `O(V · edge types + E)`; the first call builds CSR of every relation.
     pub fn shortest_dist(&self, from: (impl NodeKey, u32)) -> Result<Vec<Vec<u32>>, GraphError> {
         self.distances_along(&[Side::Out], from, None)
     }
 
-    /// Breadth first over edges of the given sides of a node, past `avoided`, which are lists of nodes per type.
+    /// Breadth-first search along the given directions, without the nodes in `avoided` (lists per node type).
     fn distances_along(
         &self,
         sides: &[Side],
@@ -122,9 +120,9 @@ impl Graph {
         Ok(distance)
     }
 
-    /// [`double_radius_label`] of every node for a pair of nodes, on a subgraph around them
-    /// (`NeighborSampler::induced`, which leaves out the edge between them). The distance from one endpoint is that
-    /// without the other; of a node with itself every other label is 0. Per node type in schema order.
+    /// [`double_radius_label`] of every node for a pair of nodes, per node type in schema order. For a subgraph around the pair
+    /// without the edge between them, such as `NeighborSampler::induced` makes. The distance from one endpoint is computed
+    /// without the other. If both endpoints are the same node, all other labels are 0.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;

@@ -1,10 +1,10 @@
-//! Queries single edges and nodes.
+//! Queries edges by id, by endpoints and by node.
 
 use crate::graph::Graph;
 use burn_gnn_structure::internal::{check_len, check_nodes};
 use burn_gnn_structure::{Compressed, EdgeKey, GraphError, Relation};
 
-/// Edges of one type, one entry per edge.
+/// A list of edges of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EdgeList {
     /// Sources.
@@ -16,7 +16,7 @@ pub struct EdgeList {
 }
 
 impl Graph {
-    /// Source and destination of edges.
+    /// Returns the sources and destinations of edges.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -31,7 +31,7 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, an edge id out of range.
+    /// Unknown type; an edge id out of range; edges in a file that cannot be read.
     pub fn find_edges(
         &self,
         etype: impl EdgeKey,
@@ -43,14 +43,14 @@ impl Graph {
         Ok((endpoints(r.src()), endpoints(r.dst())))
     }
 
-    /// For each pair `u[i] -> v[i]` whether there is an edge.
+    /// Tests for each pair `u[i] -> v[i]` whether there is an edge.
     ///
     /// # Errors
-    /// Unknown type, lists of different lengths, an id that is not a node.
+    /// Unknown type; lists of different lengths; an id that is not a node; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(n log n)` for `n` pairs plus, for each distinct source, its out-edges or the in-edges of the destinations
-    /// asked for, whichever are fewer; `O(V + E)` once for CSR and CSC.
+    /// `O(n log n)` for `n` pairs, plus for each distinct source the smaller of its out-degree and the total in-degree of its
+    /// destinations; `O(V + E)` once for CSR and CSC.
     pub fn has_edges(
         &self,
         etype: impl EdgeKey,
@@ -62,7 +62,7 @@ impl Graph {
         Ok(has)
     }
 
-    /// For each pair `u[i] -> v[i]` the id of its edge, of parallel ones the smallest.
+    /// Returns the edge id of each pair `u[i] -> v[i]`, the smallest of parallel edges.
     ///
     /// # Errors
     /// As [`has_edges`](Self::has_edges); [`GraphError::NoSuchEdge`] for a pair without an edge.
@@ -90,7 +90,7 @@ impl Graph {
             .collect()
     }
 
-    /// Every edge of the pairs `u[i] -> v[i]`, as `(i, edge id)`, ascending; a pair without an edge has no entry.
+    /// Returns all edges of the pairs `u[i] -> v[i]` as `(i, edge id)`, ascending. A pair without edges has no entry.
     ///
     /// # Errors
     /// As [`has_edges`](Self::has_edges).
@@ -108,30 +108,30 @@ impl Graph {
         Ok(between(r, u, v))
     }
 
-    /// Sources of the edges into `node`, one per edge, in ascending edge id.
+    /// Sources of the in-edges of `node`, one per edge, in ascending order of edge ids.
     ///
     /// # Errors
-    /// Unknown type, an id that is not a destination node.
+    /// Unknown type; an id that is not a destination node; edges in a file that cannot be read.
     pub fn predecessors(&self, etype: impl EdgeKey, node: u32) -> Result<&[u32], GraphError> {
         let (t, r) = self.numbered(etype)?;
         check_nodes("node", &[node], r.num_dst()).map_err(|e| self.in_etype(t, e))?;
         Ok(&r.csc().indices()[r.csc().row(node as usize)])
     }
 
-    /// Destinations of the edges out of `node`, one per edge, in ascending edge id.
+    /// Destinations of the out-edges of `node`, one per edge, in ascending order of edge ids.
     ///
     /// # Errors
-    /// Unknown type, an id that is not a source node.
+    /// Unknown type; an id that is not a source node; edges in a file that cannot be read.
     pub fn successors(&self, etype: impl EdgeKey, node: u32) -> Result<&[u32], GraphError> {
         let (t, r) = self.numbered(etype)?;
         check_nodes("node", &[node], r.num_src()).map_err(|e| self.in_etype(t, e))?;
         Ok(&r.csr().indices()[r.csr().row(node as usize)])
     }
 
-    /// Edges into `nodes`: node by node in the order given, for each in ascending edge id.
+    /// In-edges of `nodes`, in the order of `nodes`, then in ascending order of edge ids.
     ///
     /// # Errors
-    /// Unknown type, an id that is not a destination node.
+    /// Unknown type; an id that is not a destination node; edges in a file that cannot be read.
     pub fn in_edges(&self, etype: impl EdgeKey, nodes: &[u32]) -> Result<EdgeList, GraphError> {
         let (t, r) = self.numbered(etype)?;
         check_nodes("nodes", nodes, r.num_dst()).map_err(|e| self.in_etype(t, e))?;
@@ -139,10 +139,10 @@ impl Graph {
         Ok(EdgeList { src, dst, ids })
     }
 
-    /// Edges out of `nodes`: node by node in the order given, for each in ascending edge id.
+    /// Out-edges of `nodes`, in the order of `nodes`, then in ascending order of edge ids.
     ///
     /// # Errors
-    /// Unknown type, an id that is not a source node.
+    /// Unknown type; an id that is not a source node; edges in a file that cannot be read.
     pub fn out_edges(&self, etype: impl EdgeKey, nodes: &[u32]) -> Result<EdgeList, GraphError> {
         let (t, r) = self.numbered(etype)?;
         check_nodes("nodes", nodes, r.num_src()).map_err(|e| self.in_etype(t, e))?;
@@ -150,27 +150,27 @@ impl Graph {
         Ok(EdgeList { src, dst, ids })
     }
 
-    /// Number of edges into each of `nodes`; [`Relation::in_degrees`] has those of all nodes.
+    /// In-degrees of `nodes`. For all nodes see [`Relation::in_degrees`].
     ///
     /// # Errors
-    /// Unknown type, an id that is not a destination node.
+    /// Unknown type; an id that is not a destination node; edges in a file that cannot be read.
     pub fn in_degrees(&self, etype: impl EdgeKey, nodes: &[u32]) -> Result<Vec<u32>, GraphError> {
         let (t, r) = self.numbered(etype)?;
         check_nodes("nodes", nodes, r.num_dst()).map_err(|e| self.in_etype(t, e))?;
         Ok(nodes.iter().map(|&v| r.csc().row(v as usize).len() as u32).collect())
     }
 
-    /// Number of edges out of each of `nodes`; [`Relation::out_degrees`] has those of all nodes.
+    /// Out-degrees of `nodes`. For all nodes see [`Relation::out_degrees`].
     ///
     /// # Errors
-    /// Unknown type, an id that is not a source node.
+    /// Unknown type; an id that is not a source node; edges in a file that cannot be read.
     pub fn out_degrees(&self, etype: impl EdgeKey, nodes: &[u32]) -> Result<Vec<u32>, GraphError> {
         let (t, r) = self.numbered(etype)?;
         check_nodes("nodes", nodes, r.num_src()).map_err(|e| self.in_etype(t, e))?;
         Ok(nodes.iter().map(|&u| r.csr().row(u as usize).len() as u32).collect())
     }
 
-    /// An edge type by number, with its edges.
+    /// The number of an edge type, and its relation in memory.
     fn numbered(&self, etype: impl EdgeKey) -> Result<(usize, &Relation), GraphError> {
         let t = self.schema().etype(etype)?;
         Ok((t, self.in_memory(t)?))

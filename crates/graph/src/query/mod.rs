@@ -1,4 +1,4 @@
-//! Reads edges, distances and statistics of a graph.
+//! Queries: edges, degrees, distances, statistics and the summary of a graph.
 
 pub(crate) mod distances;
 pub(crate) mod edges;

@@ -1,4 +1,4 @@
-//! Reports counts, degrees and memory of a graph as a table.
+//! Statistics of a graph: counts, degrees and memory.
 
 use std::fmt;
 
@@ -9,35 +9,35 @@ use crate::features::frame::Frame;
 use crate::graph::Graph;
 use burn_gnn_structure::{Bytes, Relation};
 
-/// What [`Graph::stats`] counts. `Display` is a table.
+/// The result of [`Graph::stats`]. `Display` prints a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphStats {
-    /// Per node type, in schema order.
+    /// Statistics per node type, in schema order.
     pub nodes: Vec<NodeStats>,
-    /// Per edge type, in schema order.
+    /// Statistics per edge type, in schema order.
     pub edges: Vec<EdgeStats>,
     /// Bytes of the source and destination ids.
     pub edge_bytes: usize,
     /// Bytes of the columns of nodes and edges.
     pub feature_bytes: usize,
-    /// Bytes of what was derived from the edges and is kept: [`Graph::derived_bytes`].
+    /// Bytes of cached data derived from edges: [`Graph::derived_bytes`].
     pub derived_bytes: Bytes,
 }
 
-/// Nodes of one type.
+/// Statistics of the nodes of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeStats {
     /// Name of the type.
     pub ntype: String,
     /// Number of nodes.
     pub count: usize,
-    /// Nodes without an edge of any type, in either direction.
+    /// Number of nodes without any edge.
     pub isolated: usize,
     /// Bytes of the columns.
     pub feature_bytes: usize,
 }
 
-/// Edges of one type.
+/// Statistics of the edges of one type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeStats {
     /// `source:relation:destination`.
@@ -48,15 +48,15 @@ pub struct EdgeStats {
     pub in_degrees: DegreeStats,
     /// Out-degrees of the source type.
     pub out_degrees: DegreeStats,
-    /// Edges from a node to itself; 0 between two node types.
+    /// Number of self loops; 0 between different node types.
     pub self_loops: usize,
-    /// Edges with the source and destination of an edge of smaller id.
+    /// Number of edges that are parallel to an edge of smaller id.
     pub parallel: usize,
     /// Bytes of the columns.
     pub feature_bytes: usize,
 }
 
-/// The smallest, mean and largest degree, and how many are 0. All 0 without nodes.
+/// Minimum, mean and maximum degree, and the number of zeros. All are 0 without nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DegreeStats {
     /// Smallest degree.
@@ -65,7 +65,7 @@ pub struct DegreeStats {
     pub mean: f64,
     /// Largest degree.
     pub max: u32,
-    /// Nodes of degree 0.
+    /// Number of nodes of degree 0.
     pub zeros: usize,
 }
 
@@ -87,7 +87,7 @@ impl fmt::Display for DegreeStats {
 }
 
 impl Graph {
-    /// Counts nodes, edges, degrees, isolated nodes, self loops, parallel edges and bytes: the first look at a graph.
+    /// Counts nodes, edges, degrees, isolated nodes, self loops, parallel edges and bytes, for a first look at a graph.
     /// Prints as a table.
     ///
     /// ```
@@ -103,8 +103,8 @@ impl Graph {
     /// Edges in a file cannot be read; [`read_stored`](Self::read_stored) returns the error.
     ///
     /// # Cost
-    /// Sorts the edges of each type that are not sorted yet, `O(E log E)`, in 8 bytes per edge of the largest type, and
-    /// 8 bytes per node; nothing is kept with the graph.
+    /// `O(E log E)`, as it sorts the edges of each type; 8 bytes per edge of the largest type and 8 bytes per node. Nothing is
+    /// cached.
     pub fn stats(&self) -> GraphStats {
         let schema = self.schema();
         let mut touched: Vec<Vec<bool>> =
@@ -164,7 +164,7 @@ impl Graph {
     }
 }
 
-/// Lines of cells below each other, the first column to the left, others to the right.
+/// Formats lines of cells as a table: the first column is left-aligned, the others right-aligned.
 fn table(f: &mut fmt::Formatter<'_>, rows: &[Vec<String>]) -> fmt::Result {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Summarises a graph in a few lines of text.
+//! `Display` of graphs: types, counts, columns and memory in a few lines.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::features::column::Column;
 use crate::features::frame::Frame;
 use crate::graph::Graph;
 
-/// Largest number of rows that `Display` prints; further rows are only counted.
+/// Largest number of types that `Display` lists.
 const SHOWN: usize = 24;
 
 impl fmt::Display for Graph {
@@ -52,7 +52,7 @@ impl fmt::Display for Graph {
     }
 }
 
-/// The names of the entries of a row, as the table shows them.
+/// Formats the names of the entries of a row.
 fn names_of(column: &Column) -> String {
     const MOST: usize = 8;
     let Some(names) = column.names() else { return String::new() };

@@ -7,10 +7,10 @@ use crate::graph::Graph;
 use burn_gnn_structure::internal::{check_id, check_len, check_limit};
 use burn_gnn_structure::{EdgeType, GraphError, IdMap, OriginalIds};
 
-/// A homogeneous graph made of a typed one, and the maps between their ids.
+/// A homogeneous graph made from a heterogeneous one, with the maps between their ids.
 #[derive(Clone, Debug)]
 pub struct Homogeneous {
-    /// Node type `_N`, edge type `_E`; nodes and edges are numbered type by type in schema order.
+    /// The graph, with node type `_N` and edge type `_E`. Nodes and edges of all types are concatenated in schema order.
     pub graph: Graph,
     /// Global node id ↔ (node type, type-wise id).
     pub node_ids: IdMap,
@@ -19,12 +19,12 @@ pub struct Homogeneous {
 }
 
 impl Graph {
-    /// All nodes and edges with global (homogeneous) ids, type by type in schema order; `ndata` and `edata` name the
-    /// columns to carry along.
+    /// Converts to a homogeneous graph: nodes and edges of all types are concatenated in schema order and get global ids.
+    /// `ndata` and `edata` name the columns to concatenate.
     ///
     /// # Errors
-    /// A column that some type lacks or has with another shape, kind, dtype or device; more nodes or
-    /// edges than one relation can number.
+    /// A column that a type lacks, or has with another shape, kind, dtype or device; more nodes or edges than one relation
+    /// supports; edges in a file that cannot be read.
     pub fn to_homogeneous(
         &self,
         ndata: &[&str],
@@ -61,15 +61,15 @@ impl Graph {
     }
 }
 
-/// A typed graph made of a homogeneous one: node `i` has type `ntypes[ntype[i]]`, edge `j` relation
-/// `relations[etype[j]]`. Inside a type the order of ids is kept. A relation that occurs between several
-/// pairs of node types becomes one canonical edge type per pair. Columns of the first node type and
-/// edge type of `graph` are split along.
+/// Converts a homogeneous graph to a heterogeneous one: node `i` has type `ntypes[ntype[i]]`, and edge `j` has relation
+/// `relations[etype[j]]`. Nodes and edges of a type keep their order. A relation between several pairs of node types becomes
+/// one canonical edge type per pair. Columns are split by type.
 ///
 /// Returns the graph, the global node ids per node type and the global edge ids per edge type (schema order).
 ///
 /// # Errors
-/// `graph` has several types, lengths differ, or a type number is out of range.
+/// A graph with several types; lists of other lengths than the numbers of nodes and edges; a type number out of range; edges
+/// in a file that cannot be read.
 #[allow(clippy::type_complexity)]
 pub fn to_heterogeneous(
     graph: &Graph,

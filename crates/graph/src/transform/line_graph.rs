@@ -6,18 +6,18 @@ use crate::graph::Graph;
 use burn_gnn_structure::internal::{by_group, check_limit, room, setting};
 use burn_gnn_structure::{EdgeKey, GraphError, OriginalIds};
 
-/// Whether a line graph joins `u -> v` to `v -> u`.
+/// Whether a line graph has an edge from `u -> v` to `v -> u`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backtracking {
-    /// It does.
+    /// It has.
     Yes,
-    /// It does not: `u -> v` is joined to `v -> w` for `w != u` only.
+    /// It has not: there are edges from `u -> v` to `v -> w` only for `w != u`.
     No,
 }
 
 impl Graph {
-    /// The line graph of an edge type, homogeneous: node `e` is edge `e`, and there is an edge from `u -> v` to every
-    /// other edge `v -> w`. Edges are sorted by (source, destination); a self loop is not joined to itself. Node
+    /// The line graph of an edge type, as a homogeneous graph: node `e` is edge `e`, and there is an edge from `u -> v` to
+    /// every other edge `v -> w`. Edges are sorted by (source, destination). A self loop has no edge to itself. Node
     /// features are the features of the edges.
     ///
     /// ```
@@ -30,11 +30,11 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, different source and destination node types, or a line graph of more than `u32::MAX - 1` edges (a
-    /// node with `i` in-edges and `o` out-edges makes `i · o` of them); [`GraphError::OutOfMemory`].
+    /// Unknown type; different source and destination node types; more than `u32::MAX - 1` edges (a node with `i` in-edges
+    /// and `o` out-edges makes `i · o`); [`GraphError::OutOfMemory`]; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(V + E + edges of the line graph)`; without backtracking pairs that fall away are met too.
+    /// `O(V + E + edges of the line graph)`; without backtracking, the pairs that are left out cost time, too.
     pub fn line_graph(
         &self,
         etype: impl EdgeKey,
@@ -51,7 +51,7 @@ impl Graph {
             };
             out.row(v).filter(joined).map(|p| out.edge_id(p))
         };
-        // Counted before any is made, without walking over those that fall away.
+        // Counts all edges before it makes any, in `O(E)`, to fail early.
         let mut parallel: HashMap<(u32, u32), u64> = HashMap::new();
         if backtracking == Backtracking::No {
             r.src()
@@ -80,11 +80,11 @@ impl Graph {
         Ok(line)
     }
 
-    /// The line graph of an undirected edge type, which stores each edge in both directions: an edge and its reverse are
-    /// one node, and two nodes are joined, in both directions, where their edges share an endpoint (PyG's `LineGraph`
-    /// with undirected edges). Returns the graph, homogeneous, and the edge that each node is, ascending: that from the
-    /// endpoint with the smaller id. Node features are those of these edges; edges are sorted by (source, destination).
-    /// A self loop is one node.
+    /// The line graph of an undirected edge type, which stores each edge in both directions. An edge and its reverse are one
+    /// node; two nodes have edges in both directions if their edges share an endpoint (PyG's `LineGraph` for undirected
+    /// graphs). A self loop is one node. Returns the homogeneous graph, and for each node its edge from the endpoint with
+    /// the smaller id, in ascending order. Node features are those of these edges. Edges are sorted by (source,
+    /// destination).
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -96,9 +96,9 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, different source and destination node types; an edge without its reverse, which
-    /// [`add_reverse_edges`](Self::add_reverse_edges) adds; more than `u32::MAX - 1` edges (a node with `d` edges makes
-    /// `d · (d - 1)`); [`GraphError::OutOfMemory`].
+    /// Unknown type; different source and destination node types; an edge without its reverse (add them by
+    /// [`add_reverse_edges`](Self::add_reverse_edges)); more than `u32::MAX - 1` edges (a node with `d` edges makes
+    /// `d · (d - 1)`); [`GraphError::OutOfMemory`]; edges in a file that cannot be read.
     ///
     /// # Cost
     /// `O(V + E log E + edges of the line graph)`.
@@ -132,7 +132,7 @@ impl Graph {
             let found = format!("an edge between {u} and {v} in one direction only");
             return Err(setting("etype", &expected, &found));
         }
-        // The nodes of the line graph at each endpoint, a self loop once.
+        // Nodes of the line graph by endpoint; a self loop occurs once.
         let (mut ends, mut nodes) = (vec![], vec![]);
         for (i, &e) in (0u32..).zip(&edges) {
             let (u, v) = endpoints(e);
@@ -147,7 +147,7 @@ impl Graph {
         let degree = |&e: &u32| {
             let (u, v) = endpoints(e);
             let others = at(u).len() - 1;
-            // Those between the same endpoints are met at both.
+            // Parallel edges share both endpoints, so that they occur twice.
             let met = if u == v { 0 } else { at(v).len() - parallel((u, v)) };
             (others + met) as u64
         };

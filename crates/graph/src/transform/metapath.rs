@@ -1,4 +1,4 @@
-//! Connects nodes that a metapath joins.
+//! Connects the start and end nodes of paths along a metapath.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,9 +12,9 @@ use burn_gnn_structure::internal::{check_limit, filled};
 use burn_gnn_structure::{EdgeKey, EdgeType, GraphError, Relation};
 
 impl Graph {
-    /// One edge `u -> v` of relation `_E` wherever a path along the edge types of `metapath` leads from `u` to `v`,
-    /// however many paths there are; sorted by (source, destination). The result has the source and destination node
-    /// types of the metapath, with all their nodes and features.
+    /// A graph with an edge `u -> v` of relation `_E` if at least one path along the edge types of `metapath` leads from `u`
+    /// to `v`. Edges are sorted by (source, destination). The result has the first and last node types of the metapath,
+    /// with all their nodes and features.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -29,12 +29,11 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// An empty metapath, unknown edge types or edge types that do not follow each other, [`GraphError::TooLarge`] for
-    /// more than `u32::MAX - 1` edges, [`GraphError::OutOfMemory`].
+    /// An empty metapath; unknown edge types, or edge types that do not connect; [`GraphError::TooLarge`] for more than
+    /// `u32::MAX - 1` edges; [`GraphError::OutOfMemory`]; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// For each source the edges on its paths, each met once per step to count and once more to write, in parallel over
-    /// sources.
+    /// `O(edges on the paths of each source)`, summed over sources and in parallel: a first pass counts, a second one writes.
     pub fn metapath_reachable_graph<K: EdgeKey>(&self, metapath: &[K]) -> Result<Self, GraphError> {
         let path = self.metapath_numbers(metapath, "name at least one edge type")?;
         let s = self.schema().endpoints(path[0]).0;
@@ -49,7 +48,7 @@ impl Graph {
         let etype =
             EdgeType::new(&*self.schema().ntypes()[s], ONE_RELATION, &*self.schema().ntypes()[d]);
         let named = |e: GraphError| e.in_relation(&etype.to_string());
-        // Counted before any is made: a hub with n in- and out-edges makes n² of them.
+        // Counts all edges before it makes any: a hub with n in- and out-edges makes n².
         let walked = AtomicU64::new(0);
         let parts = (0..sources.div_ceil(size)).into_par_iter();
         let range = |c: usize| c * size..sources.min((c + 1) * size);
@@ -77,7 +76,7 @@ impl Graph {
         self.rebuild(&ntypes, vec![(etype, relation, None)])
     }
 
-    /// Numbers of the edge types of a metapath, which follow each other; `remedy` is that of an empty one.
+    /// Numbers of the edge types of a metapath, after checking that they connect; `remedy` is for an empty metapath.
     #[doc(hidden)]
     pub fn metapath_numbers<K: EdgeKey>(
         &self,
@@ -101,10 +100,10 @@ impl Graph {
     }
 }
 
-/// Walks along `steps` from one source after another.
+/// Breadth-first search along `steps`, for one source at a time.
 struct Reach<'a> {
     steps: &'a [&'a Relation],
-    /// The source that met a node last, for each step: never cleared.
+    /// Last source that visited each node, per step; needs no clearing between sources.
     seen: Vec<Vec<u32>>,
     here: Vec<u32>,
     next: Vec<u32>,
@@ -116,7 +115,7 @@ impl<'a> Reach<'a> {
         Self { steps, seen, here: vec![], next: vec![] }
     }
 
-    /// What `u` reaches, each node once, unless `stop` returns true for the nodes after some step.
+    /// Distinct nodes that `u` reaches; `None` if `stop` returns true for the nodes after a step.
     fn from(&mut self, u: u32, mut stop: impl FnMut(usize, &[u32]) -> bool) -> Option<&mut [u32]> {
         let Self { steps, seen, here, next } = self;
         here.clear();
@@ -137,10 +136,11 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// How many nodes `sources` reach together. It stops once more were `walked` to, by all threads, than edges have ids.
+/// Number of pairs from `sources`. Stops early once all threads together have counted more than the limit of edges.
 fn reached(steps: &[&Relation], sources: Range<usize>, walked: &AtomicU64) -> usize {
     let mut reach = Reach::new(steps);
-    // What one node reaches from a step on: sources that meet it alone reach as much, as the leaves of a star do.
+    // Caches the count from a node onward: a source whose only successor is that node, as a leaf of a star, has the
+    // same count.
     let mut alone: HashMap<(usize, u32), usize> = HashMap::new();
     let mut count = 0;
     for u in sources {
@@ -163,7 +163,7 @@ fn reached(steps: &[&Relation], sources: Range<usize>, walked: &AtomicU64) -> us
     count
 }
 
-/// Writes what each of `sources` reaches, ascending.
+/// Writes the nodes that each of `sources` reaches, in ascending order.
 fn reach(steps: &[&Relation], sources: Range<usize>, mut src: &mut [u32], mut dst: &mut [u32]) {
     let mut reach = Reach::new(steps);
     for u in sources.map(|u| u as u32) {

@@ -1,4 +1,4 @@
-//! Makes graphs with other edges.
+//! Transforms that change the edges or the numbering of a graph.
 
 pub(crate) mod convert;
 pub(crate) mod line_graph;

@@ -1,4 +1,4 @@
-//! Multiplies adjacency matrices: walks of `k` edges, and products of weighted edges.
+//! Powers and products of adjacency matrices.
 
 use rayon::prelude::*;
 
@@ -12,11 +12,11 @@ use burn_gnn_structure::internal::{check_counts, check_len, check_limit, reserve
 use burn_gnn_structure::{Compressed, EdgeKey, EdgeType, GraphError, Relation};
 
 impl Graph {
-    /// The same nodes with one edge `u -> v` of the type for every walk of `k` of its edges from `u` to `v`:
-    /// `(Aᵏ)[u, v]` parallel edges, where `A[u, v]` is the number of edges `u -> v`. Edges are sorted by (source,
-    /// destination) and have no features; node features and other edge types stay. As DGL's `khop_graph`.
-    /// [`to_simple`](Self::to_simple) leaves one edge per pair of nodes, and
-    /// [`khop_in_subgraph`](Self::khop_in_subgraph) is about neighbourhoods, not walks.
+    /// Replaces the edges of a type by one edge `u -> v` for every walk of `k` of its edges from `u` to `v`: `(Aᵏ)[u, v]`
+    /// parallel edges, where `A[u, v]` is the number of edges `u -> v`. The new edges are sorted by (source, destination) and
+    /// have no features; nodes and other edge types are unchanged. As DGL's `khop_graph`. Use
+    /// [`to_simple`](Self::to_simple) for one edge per pair, and [`khop_in_subgraph`](Self::khop_in_subgraph) for
+    /// neighbourhoods.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -27,14 +27,13 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, different source and destination node types; [`GraphError::TooLarge`] for more than `u32::MAX - 1`
-    /// walks, which are counted before any is made; [`GraphError::OutOfMemory`].
+    /// Unknown type; different source and destination node types; [`GraphError::TooLarge`] for more than `u32::MAX - 1`
+    /// walks; [`GraphError::OutOfMemory`]; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(k · (V + E))` to count the walks; then for each source `k` passes over the edges of what it reaches, in
-    /// parallel over sources, and 16 bytes per pair of nodes that a walk joins beside the result. Walks in a graph
-    /// without cycles end after at most `V - 1` edges, so `k` may be any number there; with cycles they go on, and the
-    /// time grows with `k`.
+    /// `O(k · (V + E))` to count the walks. Then, for each source in parallel, `k` passes over the edges that it reaches, and
+    /// 16 bytes per pair of nodes in addition to the result. In a graph without cycles walks have at most `V - 1` edges, so
+    /// that larger `k` cost nothing; with cycles the time grows with `k`.
     pub fn khop_graph(&self, etype: impl EdgeKey, k: usize) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "khop_graph")?;
         let relation = self.in_memory(t)?;
@@ -45,7 +44,7 @@ impl Graph {
         let (mut src, mut dst) =
             (room(count.into(), what, SMALLER)?, room(count.into(), what, SMALLER)?);
         let size = nodes.div_ceil(4 * rayon::current_num_threads()).max(1);
-        // No walks, no passes over the edges.
+        // Without walks, the passes over the edges are skipped.
         let sources = if count == 0 { 0 } else { nodes };
         let parts: Vec<Vec<(u32, u32, u64)>> = (0..sources.div_ceil(size))
             .into_par_iter()
@@ -61,14 +60,13 @@ impl Graph {
         ))
     }
 
-    /// The product of two weighted adjacency matrices: an edge `u -> v` for every pair of nodes that an edge `u -> m`
-    /// of this graph and an edge `m -> v` of `other` join, with the weight `Σ_m weight(u -> m) · weight(m -> v)` over
-    /// all such pairs of edges. Gradients flow through the weights. As DGL's `adj_product_graph`; parallel edges are
-    /// summed.
+    /// The product of two weighted adjacency matrices: an edge `u -> v` if there are an edge `u -> m` in this graph and an
+    /// edge `m -> v` in `other`, with weight `Σ_m weight(u -> m) · weight(m -> v)` over all such pairs of edges. Gradients
+    /// flow through the weights. As DGL's `adj_product_graph`; parallel edges are summed.
     ///
-    /// `weight` is an edge column `[edges]` of floats in both. The result has the node types of the sources here and of
-    /// the destinations there, relation `_E` between them, edges sorted by (source, destination), and no features but
-    /// the weight.
+    /// `weight` is a float edge column `[edges]` of both graphs. The result has the source node type of this graph and the
+    /// destination node type of `other`, relation `_E` between them, edges sorted by (source, destination), and the weight
+    /// as the only feature.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -83,12 +81,12 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown types; an edge type of `other` that does not start in the node type where the one here ends, or another
-    /// number of such nodes; a column that is not there, of another rank, or of another dtype or device than its
-    /// counterpart; [`GraphError::TooLarge`] for more than `u32::MAX - 1` pairs of edges.
+    /// Unknown types; edge types that do not connect, or with different numbers of nodes between them; an unknown column, or
+    /// one with another rank, or with different dtypes or devices; [`GraphError::TooLarge`] for more than `u32::MAX - 1`
+    /// pairs of edges; edges in a file that cannot be read.
     ///
     /// # Cost
-    /// `O(P log P)` for `P` pairs of edges, and a few numbers for each of them.
+    /// `O(P log P)` time and `O(P)` memory for `P` pairs of edges.
     pub fn adj_product_graph(
         &self,
         etype: impl EdgeKey,
@@ -149,12 +147,12 @@ impl Graph {
     }
 }
 
-/// What to do where walks do not fit into memory.
+/// Remedy in errors of walks that do not fit into memory.
 const SMALLER: &str = "choose a smaller `k` or a subgraph";
 
-/// How many walks of `k` edges there are; `u64::MAX` stands for that many or more.
+/// Number of walks of `k` edges, saturating at `u64::MAX`.
 fn count_walks(csr: &Compressed, k: usize) -> u64 {
-    // Of walks that begin at each node.
+    // Number of walks from each node.
     let mut counts = vec![1u64; csr.num_rows()];
     for _ in 0..k {
         let row = |v: usize| {
@@ -172,7 +170,7 @@ fn count_walks(csr: &Compressed, k: usize) -> u64 {
     counts.iter().fold(0, |sum: u64, &n| sum.saturating_add(n))
 }
 
-/// How many walks of `k` edges lead from each of `sources` to each node, where there are any, sorted.
+/// Number of walks of `k` edges from each of `sources` to each node, sorted; without pairs that no walk connects.
 fn walks(
     csr: &Compressed,
     k: usize,
@@ -211,7 +209,7 @@ fn walks(
     Ok(found)
 }
 
-/// The edges of a product, and for each the pairs of edges that it is made of.
+/// The edges of a product, with the pairs of edges that contribute to each.
 struct Product {
     src: Vec<u32>,
     dst: Vec<u32>,

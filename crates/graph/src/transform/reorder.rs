@@ -1,4 +1,4 @@
-//! Reorders nodes and edges for locality.
+//! Renumbers nodes and edges for memory locality.
 
 use std::collections::VecDeque;
 
@@ -8,34 +8,34 @@ use crate::subgraph::induced::Relabel;
 use burn_gnn_structure::GraphError;
 use burn_gnn_structure::internal::{check_len, check_limit, scan};
 
-/// A numbering of nodes.
+/// The order of nodes after [`Graph::reorder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeOrder<'a> {
-    /// As they are.
+    /// Unchanged.
     Kept,
-    /// By falling number of in-edges of all types, equal ones by id: rows that are read most come first.
+    /// By descending in-degree over all edge types, equal ones by id.
     InDegree,
-    /// Reverse Cuthill–McKee (Cuthill and McKee 1969; George 1971) over all types and both directions: neighbours get
-    /// near numbers. Each component is met from a node of its smallest degree.
+    /// Reverse Cuthill–McKee (Cuthill and McKee 1969; George 1971) over all types and both directions, so that neighbours
+    /// get close ids. Each component starts from a node of smallest degree.
     ReverseCuthillMcKee,
-    /// Part by part, inside a part by id: the part of each node, per node type in schema order (by METIS, say).
+    /// By part, then by id. Holds the part of each node, per node type in schema order, for example from METIS.
     Parts(&'a [Vec<u32>]),
 }
 
-/// A numbering of edges.
+/// The order of edges after [`Graph::reorder`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EdgeOrder {
-    /// As they are.
+    /// Unchanged.
     #[default]
     Kept,
-    /// By destination, inside a destination as they were: CSC needs no permutation then.
+    /// By destination, in unchanged order within a destination, so that CSC needs no permutation.
     ByDst,
 }
 
 impl Graph {
-    /// The graph with nodes and edges renumbered; features follow, and the result holds the ids from before.
+    /// Renumbers nodes and edges with their features. The result contains the original ids.
     ///
-    /// The in-edges of a node keep their order, so sums over neighbours keep theirs, and
+    /// The in-edges of a node keep their order. Sums over neighbours are therefore bit-identical, and
     /// `NeighborSampler::with_original_ids` draws the same samples.
     ///
     /// ```
@@ -48,10 +48,11 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Not one part per node; for Cuthill–McKee more than `u32::MAX - 1` nodes of all types.
+    /// A number of parts other than that of nodes; for Cuthill–McKee more than `u32::MAX - 1` nodes of all types; edges in a
+    /// file that cannot be read.
     ///
     /// # Cost
-    /// `O(V log V + E)`; Cuthill–McKee sorts the neighbours of each node besides.
+    /// `O(V log V + E)`; Cuthill–McKee also sorts the neighbours of each node.
     pub fn reorder(&self, nodes: NodeOrder<'_>, edges: EdgeOrder) -> Result<Subgraph, GraphError> {
         self.read_stored()?;
         let order = match nodes {
@@ -111,7 +112,7 @@ impl Graph {
     }
 
     fn cuthill_mckee(&self) -> Vec<Vec<u32>> {
-        // Nodes of all types in one numbering.
+        // Numbers the nodes of all types consecutively.
         let mut start: Vec<u32> =
             std::iter::once(0).chain(self.node_counts().iter().map(|&n| n as u32)).collect();
         scan(&mut start);

@@ -1,15 +1,14 @@
-//! Reverses edges.
+//! Reverses edge types, and adds inverse relations and reverse edges.
 
 use crate::graph::Graph;
 use burn_gnn_structure::internal::check_counts;
 use burn_gnn_structure::{EdgeKey, EdgeType, GraphError, Relation};
 
 impl Graph {
-    /// The same nodes and node features with every edge type reversed, under the same name; edge
-    /// ids and edge features stay.
+    /// Reverses every edge type under the same relation name. Nodes, edge ids and features are unchanged.
     ///
     /// # Errors
-    /// None for a graph that was built: reversed types differ as the given ones do.
+    /// None in practice: reversed edge types are distinct if the edge types are.
     pub fn reverse(&self) -> Result<Self, GraphError> {
         let reversed = |(i, t): (usize, &EdgeType)| {
             (EdgeType::new(&*t.dst, &*t.relation, &*t.src), self.relations()[i].reverse(), Some(i))
@@ -20,8 +19,8 @@ impl Graph {
         )
     }
 
-    /// Adds, for every edge type `a:r:b`, its inverse `b:r{suffix}:a`, of the same edge ids with the same columns (tensors
-    /// are shared). What R-GCN and other relational models need where a data set stores one direction only.
+    /// Adds the inverse edge type `b:r{suffix}:a` of every edge type `a:r:b`, with the same edge ids and columns (tensors are
+    /// shared). R-GCN and other relational models need it for data sets that store only one direction.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -32,7 +31,7 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// A name made this way exists already.
+    /// An edge type of the new name exists already.
     pub fn with_inverse_relations(&self, suffix: &str) -> Result<Self, GraphError> {
         let mut relations = vec![];
         for (i, (t, r)) in self.schema().etypes().iter().zip(self.relations()).enumerate() {
@@ -46,14 +45,15 @@ impl Graph {
         self.rebuild(&self.all_ntypes(), relations)
     }
 
-    /// Appends the reverse `v -> u` of every edge `u -> v` of a type that is not a self loop, in edge-id order: ids of
-    /// the edges before stay, and a reverse gets the features of its edge.
+    /// Appends the reverse `v -> u` of every edge `u -> v` of a type, except self loops, in order of edge ids. Existing ids do
+    /// not change; a reverse edge gets the features of its edge.
     ///
-    /// For edge types between two node types see [`with_inverse_relations`](Self::with_inverse_relations); for at most
-    /// one edge per pair of nodes [`to_bidirected`](Self::to_bidirected).
+    /// For edge types between different node types see [`with_inverse_relations`](Self::with_inverse_relations); for at most
+    /// one edge per pair of nodes see [`to_bidirected`](Self::to_bidirected).
     ///
     /// # Errors
-    /// Unknown type, different source and destination node types, or more than `u32::MAX - 1` edges.
+    /// Unknown type; different source and destination node types; more than `u32::MAX - 1` edges; edges in a file that
+    /// cannot be read.
     pub fn add_reverse_edges(&self, etype: impl EdgeKey) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "adding reverse edges")?;
         let (relation, origin) =
@@ -71,7 +71,7 @@ impl Graph {
     }
 }
 
-/// Reverse edges appended, and for every edge of the result the edge it comes from.
+/// Appends reverse edges; returns the relation, and the original edge of each of its edges.
 pub(crate) fn with_reverse_edges(r: &Relation) -> Result<(Relation, Vec<u32>), GraphError> {
     let mut origin: Vec<u32> = (0..r.num_edges() as u32).collect();
     origin

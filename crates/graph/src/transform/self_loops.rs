@@ -12,25 +12,25 @@ use burn_gnn_structure::{EdgeKey, GraphError, Relation};
 /// Which nodes get a self loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoopsAt {
-    /// Every node; one that has a loop gets another.
+    /// Every node; a node with a loop gets another one.
     #[default]
     EveryNode,
-    /// Nodes without a loop: doing it twice adds nothing.
+    /// Nodes without a loop. A second call adds nothing.
     NodesWithout,
 }
 
-/// What a new self loop gets as its feature.
+/// Feature of a new self loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoopFill {
-    /// This number. In an integer column it must be whole and in range, in a boolean column 0 or 1.
+    /// A constant. It must be an integer in range for integer columns, and 0 or 1 for boolean columns.
     Value(f64),
-    /// What the in-edges of the node combine to, 0 without in-edges.
+    /// A reduction over the in-edges of the node, 0 without in-edges.
     InEdges(Combine),
 }
 
 impl Graph {
-    /// Appends one self loop per node to an edge type, also where a node has one already. Ids of the edges before stay,
-    /// loop `v` gets id `num_edges + v`; in every column of its features stands 1 (`true`).
+    /// Appends one self loop per node to an edge type, also to nodes with a loop. Existing ids do not change; the loop of node
+    /// `v` has id `num_edges + v`. All its features are 1 (`true`).
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -40,14 +40,14 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, different source and destination node types, more than `u32::MAX - 1` edges, a column of rank
-    /// above [`Column::MAX_RANK`].
+    /// Unknown type; different source and destination node types; more than `u32::MAX - 1` edges; a column of a rank above
+    /// [`Column::MAX_RANK`]; edges in a file that cannot be read.
     pub fn add_self_loops(&self, etype: impl EdgeKey) -> Result<Self, GraphError> {
         self.add_self_loops_with(etype, LoopsAt::EveryNode, LoopFill::Value(1.0))
     }
 
-    /// [`add_self_loops`](Self::add_self_loops) at chosen nodes, with chosen features. New loops come in ascending node
-    /// id.
+    /// [`add_self_loops`](Self::add_self_loops) with a choice of nodes and features. New loops are in ascending order of node
+    /// ids.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -96,10 +96,10 @@ impl Graph {
         Ok(g)
     }
 
-    /// The graph without the self loops of an edge type; edges that stay keep their order and are numbered from 0.
+    /// Removes the self loops of an edge type. The remaining edges keep their order and are renumbered from 0.
     ///
     /// # Errors
-    /// Unknown type, or different source and destination node types.
+    /// Unknown type; different source and destination node types; edges in a file that cannot be read.
     pub fn remove_self_loops(&self, etype: impl EdgeKey) -> Result<Subgraph, GraphError> {
         let t = self.one_node_type(etype, "removing self loops")?;
         let r = self.in_memory(t)?;
@@ -107,7 +107,7 @@ impl Graph {
     }
 }
 
-/// Rows of column `c` for new loops at `nodes`.
+/// Values of column `c` for new loops of `nodes`.
 fn loop_rows(
     r: &Relation,
     nodes: &[u32],

@@ -9,24 +9,24 @@ use crate::transform::reverse::with_reverse_edges;
 use burn_gnn_structure::internal::by_group;
 use burn_gnn_structure::{GraphError, Relation};
 
-/// A graph with at most one edge per pair of nodes and edge type, and the edges it was merged from.
+/// A graph with at most one edge per pair of nodes and edge type, with the original edges of each edge.
 ///
 /// Lists are per edge type in schema order.
 #[derive(Clone, Debug)]
 pub struct Simple {
-    /// Nodes and node features as before, edges sorted by (source, destination).
+    /// The graph: nodes are unchanged, edges are sorted by (source, destination).
     pub graph: Graph,
-    /// For each edge the first one merged into it: the one of smallest id; in [`Graph::to_bidirected`] one that ran
-    /// this way before one that was reversed.
+    /// For each edge, its first original edge: the one with the smallest id; in [`Graph::to_bidirected`], an edge of the same
+    /// direction before a reversed one.
     pub edge_ids: Vec<Vec<u32>>,
-    /// Number of edges merged into each edge.
+    /// Number of original edges of each edge.
     pub counts: Vec<Vec<u32>>,
-    /// For each original edge the edge it was merged into.
+    /// For each original edge, the edge that it was merged into.
     pub mapping: Vec<Vec<u32>>,
 }
 
 impl Graph {
-    /// Merges parallel edges of every type; `combine` says what becomes of their features, per column where wanted.
+    /// Merges parallel edges of every type. `combine` is the reduction of their features, optionally per column.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -41,7 +41,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// A column that `combine` cannot be applied to, or a rule for a column that no edge type has.
+    /// A column that does not support its reduction; a reduction for a column that no edge type has; edges in a file that
+    /// cannot be read.
     ///
     /// # Cost
     /// `O(V + E)`; `O(E log E)` at most for features under max and min.
@@ -49,14 +50,14 @@ impl Graph {
         self.merged(&combine.into(), |_, r| Ok((r.clone(), None)))
     }
 
-    /// Both directions of every edge, each at most once: [`add_reverse_edges`](Self::add_reverse_edges) and
-    /// [`to_simple`](Self::to_simple) for every edge type. Features of a reverse are those of its edge, so under
-    /// [`Combine::First`] an edge that was there keeps its own. In the result `edge_ids` and `counts` count reverses
-    /// too, `mapping` is where each original edge went in its own direction.
+    /// Adds the reverse of every edge and merges parallel edges: [`add_reverse_edges`](Self::add_reverse_edges), then
+    /// [`to_simple`](Self::to_simple), for every edge type. A reverse edge has the features of its edge; with
+    /// [`Combine::First`], an existing edge keeps its features. In the result, `edge_ids` and `counts` include reverse edges,
+    /// and `mapping` refers to the original direction.
     ///
     /// # Errors
-    /// An edge type with different source and destination node types, more than `u32::MAX - 1` edges and reverses,
-    /// or as [`to_simple`](Self::to_simple).
+    /// An edge type with different source and destination node types; more than `u32::MAX - 1` edges; as
+    /// [`to_simple`](Self::to_simple).
     pub fn to_bidirected(
         &self,
         combine: impl Into<ByColumn<Combine>>,
@@ -68,8 +69,7 @@ impl Graph {
         })
     }
 
-    /// Merges the relations that `edges` makes of this graph's; with them come the edges here that their edges stand
-    /// for.
+    /// Merges parallel edges of the relations that `edges` returns, with the original edge of each of their edges.
     fn merged(
         &self,
         combine: &ByColumn<Combine>,
@@ -100,7 +100,7 @@ impl Graph {
             }
             let first: Vec<u32> =
                 groups.indptr.windows(2).map(|w| groups.order[w[0] as usize]).collect();
-            // Lists are neither added nor compared: those of the first edge stay.
+            // Lists have no reduction: the first edge keeps its list.
             new.take_lists(frame, &first)?;
             edge_ids.push(first);
             counts.push(groups.indptr.windows(2).map(|w| w[1] - w[0]).collect());
@@ -117,16 +117,16 @@ impl Graph {
     }
 }
 
-/// One edge per pair of nodes, and the edges of each.
+/// One edge per pair of nodes, with the original edges of each.
 struct Parallel {
     relation: Relation,
     indptr: Vec<u32>,
-    /// Edges by (source, destination, id).
+    /// Original edges sorted by (source, destination, id).
     order: Vec<u32>,
 }
 
 fn parallel(r: &Relation) -> Result<Parallel, GraphError> {
-    // Edges by destination, dealt out by source in that order: two stable counting sorts.
+    // Sorts by (source, destination): CSC is sorted by destination, and a stable counting sort by source follows.
     let by_dst = r.csc();
     let (_, order) = by_group(by_dst.indices(), r.num_src(), |p| by_dst.edge_id(p));
     let (mut src, mut dst, mut indptr) = (vec![], vec![], vec![]);

@@ -65,7 +65,7 @@ fn settings_that_do_not_go_together() {
     let e = text(labor.with_replacement());
     assert_eq!(
         e,
-        "`strategy`: expected a strategy of draws with replacement, got Labor { layer_dependent: false }"
+        "`strategy`: expected a strategy that can draw with replacement (`Uniform`, `Weighted`, `InDegree`), got Labor { layer_dependent: false }"
     );
     assert!(matches!(
         s().sample_before([("_N", [0], [1])], SampleKey::new(0)),

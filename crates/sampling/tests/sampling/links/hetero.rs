@@ -336,7 +336,7 @@ fn what_is_refused() {
     let e = links().sample([("cites", [0])], key).unwrap_err().to_string();
     assert_eq!(
         e,
-        "`edges`: expected edges of types that were added to the sampler (`with_type`), got edges of `paper:cites:paper`"
+        "`edges`: expected edges of types that the sampler has (add one by `with_type`), got edges of `paper:cites:paper`"
     );
     assert!(links().sample([("writes", [99])], key).is_err());
     assert!(matches!(
