@@ -83,7 +83,7 @@ fn another_graph_and_other_hops_are_refused() -> Result<(), GraphError> {
     let bytes = sampler.sample([("_N", [1, 2])], SampleKey::new(1))?.to_bytes()?;
     for (other, part) in [
         (NeighborSampler::new(&skewed(60, 399, 1), [3, 2])?, "nodes and edges [60, 399]"),
-        (NeighborSampler::new(&g, [3])?, "as many hops"),
+        (NeighborSampler::new(&g, [3])?, "the same number of hops"),
         (NeighborSampler::new(&typed(40, 15, 1), [3, 2])?, "a batch of this graph"),
     ] {
         let text = other.batch_from_bytes(&bytes).unwrap_err().to_string();

@@ -160,7 +160,7 @@ fn rows_in_another_order_are_refused() {
         .unwrap_err()
         .to_string();
     assert!(
-        e.starts_with("`original_ids`: expected edges of `_N:_E:_N` in ascending original id"),
+        e.starts_with("`original_ids`: expected the in-edges of each node of `_N:_E:_N` in ascending order of original ids"),
         "{e}"
     );
     let mut short = same;
