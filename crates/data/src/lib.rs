@@ -1,16 +1,24 @@
-//! Reads and writes graphs, and loads well-known data sets ([`datasets`]).
+//! Reads and writes graphs, and loads well-known data sets.
 //!
 //! The chapter on data of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/data.md>.
 //!
-//! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts,
-//! [`load_ogb`] the raw files of the Open Graph Benchmark, [`load_knowledge_graph`] triples for link prediction,
-//! [`load_tu_dataset`] many graphs; [`load_edge_list`], [`load_matrix_market`], [`load_node_link`] and `load_graphml` read
-//! what other programs write; [`karate_club`] and [`crates_graph`] need no file. [`save_graph`] and [`load_graph`] keep a user's graph, a
-//! [`Topology`] its structure alone, which may stay in the file; [`Builder`] makes a graph of tables in GraphLearn's
-//! format or of CSV files, [`read_nodes`] and [`read_edges`] read single ones.
+//! | to read | function |
+//! | --- | --- |
+//! | a published data set by its name | [`datasets::Known`], [`karate_club`], [`crates_graph`] |
+//! | a folder with a data set ([`Dataset`]) | [`load_dataset`], [`load_ogb`], `load_gnn_benchmark` |
+//! | many graphs | [`load_tu_dataset`] |
+//! | triples for link prediction | [`load_knowledge_graph`] |
+//! | a graph file of another program | [`load_edge_list`], [`load_matrix_market`], [`load_node_link`], `load_graphml`, `read_rdf` |
+//! | files of DGL | [`load_chunked`], `load_dgl_csv` |
+//! | tables: CSV, Parquet, GraphLearn's format | [`Builder`], [`read_nodes`], [`read_edges`] |
+//! | arrays | [`read_npy`], `Npz`, `read_torch` |
+//! | a graph that this library saved | [`load_graph`], [`map_graph`], [`Topology`] |
 //!
-//! Files are data from outside: whatever they hold, the answer is a value or a [`DataError`] that
-//! names the file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
+//! [`save_graph`], [`write_node_table`], [`write_edge_table`] and [`write_npy`] write files. [`Split`] and
+//! [`RandomLinkSplit`] split nodes and links.
+//!
+//! Files are not trusted. For any content, a reader returns a value or a [`DataError`] that names the file, the expected
+//! and the found content. It does not panic, and its memory is limited by the size of the files.
 
 #![forbid(unsafe_code)]
 
@@ -28,8 +36,6 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-#[doc(hidden)]
-pub use burn_gnn_files::internal::read_file;
 pub use burn_gnn_files::{
     AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic,
 };

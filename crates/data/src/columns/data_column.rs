@@ -1,4 +1,4 @@
-//! Columns whose type and row size follow from their cells.
+//! Columns that infer type and row size from their cells.
 
 use burn::tensor::{Device, TensorData};
 use burn_gnn_files::DataError;
@@ -8,19 +8,19 @@ use hashbrown::HashMap;
 use crate::columns::host_column::{column_of, pick_rows, unsupported};
 use crate::columns::narrow;
 
-/// Columns of data that a file may have: each becomes a tensor of every graph.
+/// Largest number of feature columns of a file. Each becomes a tensor of every graph.
 pub(crate) const MOST_COLUMNS: usize = 1 << 14;
 
-/// One cell.
+/// The value of one row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     Bool(bool),
     Int(i64),
     Float(f64),
     Text(String),
-    /// A vector of whole numbers.
+    /// A vector of integers.
     Ints(Vec<i64>),
-    /// A vector of numbers.
+    /// A vector of floats.
     Floats(Vec<f64>),
 }
 
@@ -28,11 +28,13 @@ pub(crate) enum Cell {
 #[derive(Clone, Debug)]
 pub(crate) struct DataColumn {
     name: String,
-    /// Cells so far.
+    /// Number of cells.
     len: usize,
-    /// Numbers of a cell; `None`: a single one, without the axis.
+    /// Length of the vectors; `None` for scalars, which have no second axis.
     width: Option<usize>,
     values: Values,
+    /// Whether numbers that f32 cannot represent are rounded. Otherwise they are errors.
+    round: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -41,20 +43,20 @@ enum Values {
     None,
     Bool(Vec<bool>),
     Int(Vec<i64>),
-    /// Also whole numbers of a column in which a later cell is a fraction.
+    /// Includes integers if another cell of the column is a float.
     Float(Vec<f64>),
     Text(Texts),
 }
 
 impl DataColumn {
     pub(crate) fn new(name: String) -> Self {
-        Self { name, len: 0, width: None, values: Values::None }
+        Self { name, len: 0, width: None, values: Values::None, round: false }
     }
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// One more cell; `Err` with what was expected.
+    /// Appends a cell. `Err`: the expected content.
     pub(crate) fn push(&mut self, cell: Cell) -> Result<(), String> {
         let width = match &cell {
             Cell::Ints(v) => Some(v.len()),
@@ -71,10 +73,10 @@ impl DataColumn {
             };
         }
         if self.width != width {
-            let said = |w: Option<usize>| {
-                w.map_or("a single number".into(), |w| format!("{w} numbers joined by commas"))
-            };
-            return Err(format!("{} as in the first row", said(self.width)));
+            let expected = self
+                .width
+                .map_or("a single number".into(), |w| format!("{w} numbers joined by commas"));
+            return Err(format!("{expected} as in the first row"));
         }
         self.widen(matches!(cell, Cell::Float(_) | Cell::Floats(_)))?;
         let float = |&x: &f64| narrow::from_f64(x).is_ok();
@@ -86,7 +88,7 @@ impl DataColumn {
             (_, Cell::Floats(c)) => c.iter().all(float),
             _ => true,
         };
-        if !representable {
+        if !representable && !self.round {
             return Err(narrow::REPRESENTABLE.into());
         }
         match (&mut self.values, cell) {
@@ -106,13 +108,14 @@ impl DataColumn {
         Ok(())
     }
 
-    /// Makes whole numbers floats if one of the other cells is; `Err` with what was expected where f32 cannot represent
-    /// them.
+    /// Converts an integer column to floats if `floats` is true. `Err`: the expected content, if f32 cannot represent an
+    /// integer of the column.
     fn widen(&mut self, floats: bool) -> Result<(), String> {
         if let (Values::Int(ints), true) = (&self.values, floats) {
-            if let Some(lost) = ints.iter().find(|&&i| narrow::from_i64(i).is_err()) {
+            let lost = ints.iter().find(|&&i| !self.round && narrow::from_i64(i).is_err());
+            if let Some(lost) = lost {
                 return Err(format!(
-                    "a whole number, since f32 cannot represent {lost} of a row before"
+                    "an integer, since f32 cannot represent {lost} of an earlier row"
                 ));
             }
             self.values = Values::Float(ints.iter().map(|&i| i as f64).collect());
@@ -120,7 +123,7 @@ impl DataColumn {
         Ok(())
     }
 
-    /// The cells of another column behind these; `Err` with what was expected.
+    /// Appends the cells of another column. `Err`: the expected content.
     fn append(&mut self, mut other: Self) -> Result<(), String> {
         if let Values::None = self.values {
             *self = other;
@@ -143,13 +146,13 @@ impl DataColumn {
         Ok(())
     }
 
-    /// Whole numbers as floats; `Err` with what was expected where f32 cannot represent one.
+    /// Converts integers to floats. `Err`: the expected content, if f32 cannot represent an integer.
     pub(crate) fn into_floats(mut self) -> Result<Self, String> {
         self.widen(true)?;
         Ok(self)
     }
 
-    /// The numbers of a column of single floats.
+    /// Values of a column of scalar floats.
     pub(crate) fn floats(&self) -> Option<Vec<f32>> {
         match (&self.values, self.width) {
             (Values::Float(v), None) => Some(v.iter().map(|&x| x as f32).collect()),
@@ -157,8 +160,8 @@ impl DataColumn {
         }
     }
 
-    /// Inserts the cells of some rows into a frame: as bool, int64 or, as DGL has it, float32, or as texts. `what` names
-    /// the source in errors.
+    /// Inserts the cells of some rows into a frame, as bool, int64, float32 (as DGL does), or texts. `what` names the
+    /// source in errors.
     pub(crate) fn insert(
         &self,
         frame: &mut Frame,
@@ -187,15 +190,20 @@ impl DataColumn {
     }
 }
 
-/// Columns of rows that name their cells, as nodes and edges with attributes do. Every row has every column.
+/// Columns of rows of named cells, such as nodes or edges with attributes. Every row must have every column.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NamedColumns {
     columns: Vec<DataColumn>,
-    places: HashMap<String, usize>,
+    positions: HashMap<String, usize>,
     rows: usize,
+    round: bool,
 }
 
 impl NamedColumns {
+    /// No columns yet. With `round`, numbers that f32 cannot represent are rounded.
+    pub(crate) fn with_rounding(round: bool) -> Self {
+        Self { round, ..Self::default() }
+    }
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
@@ -203,32 +211,31 @@ impl NamedColumns {
         &self.columns
     }
 
-    /// A cell of the row that is being read; `Err` with what was expected.
+    /// Sets a cell of the current row. `Err`: the expected content.
     pub(crate) fn set(&mut self, name: &str, cell: Cell) -> Result<(), String> {
-        let place = match self.places.get(name) {
-            Some(&place) => place,
+        let at = match self.positions.get(name) {
+            Some(&at) => at,
             None if self.rows > 0 => {
-                return Err(format!(
-                    "an attribute that the rows before have, too, not the new one `{name}`"
-                ));
+                return Err(format!("the attributes of the first row, not the new one `{name}`"));
             }
             None if self.columns.len() == MOST_COLUMNS => {
                 return Err(format!("at most {MOST_COLUMNS} attributes"));
             }
             None => {
-                self.columns.push(DataColumn::new(name.to_owned()));
-                self.places.insert(name.to_owned(), self.columns.len() - 1);
+                let column = DataColumn::new(name.to_owned());
+                self.columns.push(DataColumn { round: self.round, ..column });
+                self.positions.insert(name.to_owned(), self.columns.len() - 1);
                 self.columns.len() - 1
             }
         };
-        let column = &mut self.columns[place];
+        let column = &mut self.columns[at];
         if column.len > self.rows {
             return Err(format!("the attribute `{name}` once"));
         }
         column.push(cell).map_err(|expected| format!("{expected} (`{name}`)"))
     }
 
-    /// Ends a row; `Err` with what was expected.
+    /// Ends the current row. `Err`: the expected content.
     pub(crate) fn end_row(&mut self) -> Result<(), String> {
         self.rows += 1;
         match self.columns.iter().find(|c| c.len < self.rows) {
@@ -239,7 +246,7 @@ impl NamedColumns {
         }
     }
 
-    /// The rows of others behind these; `Err` with what was expected.
+    /// Appends rows. `Err`: the expected content.
     pub(crate) fn append(&mut self, other: Self) -> Result<(), String> {
         if other.rows == 0 {
             return Ok(());
@@ -251,14 +258,14 @@ impl NamedColumns {
         self.rows += other.rows;
         let (rows, mut added) = (self.rows, 0);
         for column in other.columns {
-            let Some(&place) = self.places.get(&column.name) else {
+            let Some(&at) = self.positions.get(&column.name) else {
                 return Err(format!(
-                    "an attribute that the rows before have, too, not the new one `{}`",
+                    "the attributes of the first row, not the new one `{}`",
                     column.name
                 ));
             };
             let name = column.name.clone();
-            self.columns[place].append(column).map_err(|e| format!("{e} (`{name}`)"))?;
+            self.columns[at].append(column).map_err(|e| format!("{e} (`{name}`)"))?;
             added += 1;
         }
         match self.columns.iter().find(|c| c.len < rows) {
@@ -269,11 +276,10 @@ impl NamedColumns {
         }
     }
 
-    /// The column `name` as float32, whatever numbers it holds; `Err` with what was expected where f32 cannot represent
-    /// one.
+    /// Converts the column `name` to floats. `Err`: the expected content, if f32 cannot represent an integer.
     pub(crate) fn into_floats(mut self, name: &str) -> Result<Self, String> {
-        if let Some(&place) = self.places.get(name) {
-            let column = &mut self.columns[place];
+        if let Some(&at) = self.positions.get(name) {
+            let column = &mut self.columns[at];
             *column = std::mem::replace(column, DataColumn::new(String::new())).into_floats()?;
         }
         Ok(self)

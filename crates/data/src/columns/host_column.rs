@@ -1,4 +1,4 @@
-//! Converts data on the host to frame columns, picks rows of it, and columns to bytes.
+//! Converts arrays on the host to frame columns, and frame columns to bytes.
 
 use std::fmt::Display;
 use std::io;
@@ -7,8 +7,8 @@ use burn::tensor::{DType, Device, Shape, TensorData};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{Column, ColumnKind, GraphError};
 
-/// The data on the device, in its own type or, for booleans, the one the device likes; of 1 to [`Column::MAX_RANK`]
-/// axes. `Err`: the type, which the device cannot hold.
+/// Copies an array of 1 to [`Column::MAX_RANK`] axes to the device. It keeps its type, except booleans, which get the
+/// boolean type of the device. `Err`: the type, if the device does not support it.
 pub(crate) fn column_of(data: TensorData, device: &Device) -> Result<Column, DType> {
     let dtype = data.dtype();
     if dtype.is_bool() {
@@ -21,7 +21,7 @@ pub(crate) fn column_of(data: TensorData, device: &Device) -> Result<Column, DTy
     Ok(Column::from_data(kind, data, device, Some(dtype)))
 }
 
-/// The error for a column `name` of `frame` whose type the device cannot hold.
+/// Error for a column whose type the device does not support.
 pub(crate) fn unsupported(
     frame: impl Display,
     name: &str,
@@ -37,30 +37,30 @@ pub(crate) fn unsupported(
     })
 }
 
-/// Numbers as a column of f32.
+/// Creates a float32 column.
 pub(crate) fn f32_column(values: Vec<f32>, shape: impl Into<Shape>, device: &Device) -> Column {
     let data = TensorData::new(values, shape);
     Column::from_data(ColumnKind::Float, data, device, Some(DType::F32))
 }
 
-/// Numbers as a column of i64.
+/// Creates an int64 column.
 pub(crate) fn i64_column(values: Vec<i64>, shape: impl Into<Shape>, device: &Device) -> Column {
     let data = TensorData::new(values, shape);
     Column::from_data(ColumnKind::Int, data, device, Some(DType::I64))
 }
 
-/// The values of `rows`, which have `width` values each.
+/// Gathers rows of a row-major matrix with `width` columns.
 pub(crate) fn pick_rows<T: Copy>(values: &[T], rows: &[u32], width: usize) -> Vec<T> {
     let mut picked = Vec::with_capacity(rows.len() * width);
     rows.iter().for_each(|&r| picked.extend_from_slice(&values[r as usize * width..][..width]));
     picked
 }
 
-/// Bytes of a column that are on the host at a time.
+/// Bytes of a column that are copied to the host at a time.
 pub(crate) const PART: usize = 4 << 20;
 
-/// The bytes of a column as numbers of type `stored`, some rows at a time; each part but the last has a multiple of
-/// `at_once` rows.
+/// Passes the bytes of a column, converted to type `stored`, to `part`, some rows at a time. Each part except the last
+/// has a multiple of `at_once` rows.
 pub(crate) fn each_part(
     column: &Column,
     stored: DType,

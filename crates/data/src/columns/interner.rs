@@ -1,4 +1,4 @@
-//! Numbers texts in the order in which they are met.
+//! Numbers texts in order of first occurrence.
 
 use std::hash::BuildHasher;
 
@@ -6,7 +6,7 @@ use burn_gnn_graph::Texts;
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Texts numbered in the order in which they are met.
+/// Maps texts to numbers, in order of first occurrence.
 #[derive(Default)]
 pub(crate) struct Interner {
     texts: Texts,
@@ -15,7 +15,7 @@ pub(crate) struct Interner {
 }
 
 impl Interner {
-    /// The number of a text, a new one if it was not met before.
+    /// Returns the number of a text. A new text gets the next number.
     pub(crate) fn number(&mut self, text: &str) -> u32 {
         let Self { texts, hasher, table } = self;
         let found = table.entry(
@@ -33,7 +33,7 @@ impl Interner {
             }
         }
     }
-    /// The number of a text that was met before.
+    /// Returns the number of a known text.
     pub(crate) fn get(&self, text: &str) -> Option<u32> {
         let hash = self.hasher.hash_one(text);
         self.table.find(hash, |&n| self.texts.get(n as usize) == text).copied()

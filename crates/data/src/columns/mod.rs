@@ -1,4 +1,4 @@
-//! Columns on the host: typed by their cells, narrowed to f32, moved to a device.
+//! Columns on the host: type inference from cells, conversion to f32, copies to a device.
 
 pub(crate) mod data_column;
 pub(crate) mod host_column;

@@ -1,4 +1,4 @@
-//! Converts ids by type names.
+//! Converts between type-wise and homogeneous ids in a given order of types.
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
@@ -6,13 +6,13 @@ use burn_gnn_graph::{HomoId, IdMap, TypedId};
 
 use crate::files::{duplicate, unknown_ntype};
 
-/// Types and ids of a graph in DGL's chunked format, by its `metadata.json` alone: the `IDConverter` of DGL's user
-/// guide.
+/// Converts types and ids of a graph in DGL's chunked format, using only its `metadata.json`. This is the `IDConverter` of
+/// DGL's user guide.
 ///
-/// Types have the numbers and homogeneous ids the order of the description, which need not be the sorted one of a
-/// [`Graph`](burn_gnn_graph::Graph): ids in files follow it, those of
-/// [`Graph::to_homogeneous`](burn_gnn_graph::Graph::to_homogeneous) do not. Type-wise ids are the same in both. An id
-/// on a boundary of two types belongs to the later one (the guide's own code counts it to the earlier).
+/// Types and homogeneous ids are in the order of the description, as in the files of DGL. A
+/// [`Graph`](burn_gnn_graph::Graph) sorts its types, so the ids of
+/// [`Graph::to_homogeneous`](burn_gnn_graph::Graph::to_homogeneous) may differ. Type-wise ids are the same in both. An id at
+/// the boundary of two types belongs to the later type; the code in the guide assigns it to the earlier one.
 ///
 /// ```
 /// use burn_gnn_data::IdConverter;
@@ -38,22 +38,22 @@ pub struct IdConverter {
 }
 
 impl IdConverter {
-    /// From numberings of nodes and of edges; edge types are called `src:relation:dst`.
+    /// Creates a converter from node types and edge types. Edge types are named `src:relation:dst`.
     pub fn new(nodes: TypeIds, edges: TypeIds) -> Self {
         Self { nodes, edges }
     }
-    /// Type-wise node ids to homogeneous ones and back.
+    /// Converter of node ids.
     pub fn nodes(&self) -> &TypeIds {
         &self.nodes
     }
-    /// Type-wise edge ids to homogeneous ones and back.
+    /// Converter of edge ids.
     pub fn edges(&self) -> &TypeIds {
         &self.edges
     }
     /// Number of a node type.
     ///
     /// # Errors
-    /// [`GraphError::UnknownNodeType`].
+    /// [`GraphError::UnknownNodeType`] for an unknown name.
     pub fn ntype2id(&self, ntype: &str) -> Result<usize, DataError> {
         self.nodes.type2id(ntype)
     }
@@ -67,7 +67,7 @@ impl IdConverter {
     /// Number of an edge type by its name `src:relation:dst`.
     ///
     /// # Errors
-    /// [`GraphError::UnknownEdgeType`].
+    /// [`GraphError::UnknownEdgeType`] for an unknown name.
     pub fn etype2id(&self, etype: &str) -> Result<usize, DataError> {
         self.edges.type2id(etype)
     }
@@ -80,8 +80,8 @@ impl IdConverter {
     }
 }
 
-/// Type-wise ids of nodes or of edges to homogeneous ids and back, by the names of types, in an order of types that was
-/// given. An id on a boundary of two types belongs to the later one.
+/// Converts between type-wise and homogeneous ids of nodes or of edges, by the names of types. Homogeneous ids are
+/// consecutive in a given order of the types.
 ///
 /// ```
 /// use burn_gnn_data::TypeIds;
@@ -102,10 +102,10 @@ pub struct TypeIds {
 }
 
 impl TypeIds {
-    /// From types and their numbers of nodes or edges, in the order of the homogeneous ids.
+    /// Creates a converter from names and counts of types, in the order of the homogeneous ids.
     ///
     /// # Errors
-    /// [`GraphError::Duplicate`] for a type given twice; counts that add up to more than `u64::MAX`.
+    /// [`GraphError::Duplicate`] for a repeated name, and an error if the counts add up to more than `u64::MAX`.
     pub fn new(
         types: impl IntoIterator<Item = (impl Into<String>, usize)>,
     ) -> Result<Self, DataError> {
@@ -118,18 +118,18 @@ impl TypeIds {
         }
         Ok(Self { map: IdMap::from_counts(counts)?, names })
     }
-    /// Names of the types, in their order.
+    /// Names of the types in order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
-    /// The map by the numbers of types.
+    /// The map of ids by type numbers.
     pub fn map(&self) -> &IdMap {
         &self.map
     }
     /// Type and type-wise id of a homogeneous id.
     ///
     /// # Errors
-    /// The id is not below the number of all ids.
+    /// [`GraphError::IdOutOfRange`] if the id is not below the number of all ids.
     pub fn to_typed(&self, id: HomoId) -> Result<(&str, u64), DataError> {
         let TypedId { ty, id } = self.map.to_typed(id)?;
         Ok((&self.names[ty], id))
@@ -137,15 +137,15 @@ impl TypeIds {
     /// Homogeneous id of a type-wise id.
     ///
     /// # Errors
-    /// [`GraphError::UnknownNodeType`] or [`GraphError::UnknownEdgeType`] for a name that is none; the type has no such
-    /// id.
+    /// [`GraphError::UnknownNodeType`] or [`GraphError::UnknownEdgeType`] for an unknown name, and
+    /// [`GraphError::IdOutOfRange`] for an id that the type does not have.
     pub fn to_homo(&self, name: &str, id: u64) -> Result<HomoId, DataError> {
         Ok(self.map.to_homo(TypedId { ty: self.type2id(name)?, id })?)
     }
     fn type2id(&self, name: &str) -> Result<usize, DataError> {
         let ty = self.names.iter().position(|n| n == name);
         ty.ok_or_else(|| {
-            // No name of a node type has a colon, every name of an edge type has two.
+            // Names of node types have no colon, names of edge types have two.
             if self.names.iter().any(|name| name.contains(':')) {
                 let (name, known) = (name.to_owned(), self.names.clone());
                 DataError::Graph(GraphError::UnknownEdgeType { name, known })
@@ -172,7 +172,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_unknown_edge_type_is_called_one() {
+    fn an_unknown_edge_type_is_reported_as_such() {
         let nodes = TypeIds::new([("a", 2)]).unwrap();
         let edges = TypeIds::new([("a:r:a", 3)]).unwrap();
         let unknown = |e: Result<HomoId, DataError>| e.unwrap_err().to_string();
@@ -183,7 +183,7 @@ mod tests {
         assert!(matches!(e, DataError::Graph(GraphError::UnknownEdgeType { .. })));
     }
 
-    /// The row of the table of known bugs: offsets 0, 200, 400.
+    /// Ids at the offsets 0, 200 and 400 belong to the later type.
     #[test]
     fn boundary_ids() {
         let ids = TypeIds::new([("a", 200), ("b", 200)]).unwrap();
@@ -207,9 +207,9 @@ mod tests {
         ));
     }
 
-    /// The description alone: none of the files that it names is there.
+    /// The files that the description names are not needed.
     #[test]
-    fn of_a_metadata_file() {
+    fn converter_from_a_description() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("metadata.json");
         let write = |nodes: &str, counts: &str| {
@@ -270,8 +270,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_and_back_in_the_order_given(counts in prop::collection::vec(0usize..5, 0..6)) {
-            // Names fall while numbers rise, so that sorting would show.
+        fn conversion_and_back_in_the_given_order(counts in prop::collection::vec(0usize..5, 0..6)) {
+            // Names are in descending order, so that sorting would be detected.
             let named = counts.iter().enumerate().map(|(i, &c)| (format!("t{}", 9 - i), c));
             let ids = TypeIds::new(named).unwrap();
             let mut joint = 0;

@@ -131,7 +131,7 @@ fn a_later_call_goes_on() {
     let path = dir.path().join("f");
     let e = get(&url, None, &path).unwrap_err();
     assert!(
-        matches!(&e, DataError::Download { .. }) && e.to_string().contains("the next call goes on"),
+        matches!(&e, DataError::Download { .. }) && e.to_string().contains("the next call resumes"),
         "{e}"
     );
     let left = names(dir.path());
@@ -715,10 +715,10 @@ fn hostile_archives() {
         npz_bytes(&[("../x", vec![1])], false),
         "expected names inside the folder, found \"../x.npy\"",
     );
-    refused("a.tgz", tgz(&[("a", &[7; 100_000])]), "expected at most 100000 bytes when unpacked");
+    refused("a.tgz", tgz(&[("a", &[7; 100_000])]), "expected at most 100000 unpacked bytes");
     let many: Vec<String> = (0..200).map(|i| format!("empty{i}")).collect();
     let many: Vec<(&str, &[u8])> = many.iter().map(|name| (name.as_str(), &[][..])).collect();
-    refused("a.tgz", tgz(&many), "expected at most 100000 bytes when unpacked");
+    refused("a.tgz", tgz(&many), "expected at most 100000 unpacked bytes");
     let whole = tgz(&[("a", &[7; 5000])]);
     refused("a.tgz", whole[..whole.len() / 2].to_vec(), "found:");
 }

@@ -1,26 +1,26 @@
-//! Assembles graphs whose nodes and edges have ids and attributes by name.
+//! Builds graphs from nodes and edges with ids and named attributes.
 
 use burn::tensor::Device;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{FileId, Graph, Ids, NodeIds, Texts};
 
 use crate::columns::data_column::NamedColumns;
-use crate::files::within_limit;
+use crate::files::{setting, within_limit};
 use crate::tables::schema::column_names::WEIGHT;
 
-/// Ids of nodes or endpoints, all numbers or all texts.
+/// Ids of nodes or endpoints, all integers or all texts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IdColumn(Option<Ids>);
 
 impl IdColumn {
-    /// One more id; `Err` with what was expected.
+    /// Appends an id. `Err`: the expected content.
     pub(crate) fn push(&mut self, id: FileId<'_>) -> Result<(), String> {
         match (&mut self.0, id) {
             (None, FileId::Int(id)) => self.0 = Some(Ids::Int(vec![id])),
             (None, FileId::Text(id)) => self.0 = Some(Ids::Text([id].into_iter().collect())),
             (Some(Ids::Int(ids)), FileId::Int(id)) => ids.push(id),
             (Some(Ids::Text(ids)), FileId::Text(id)) => ids.push(id),
-            _ => return Err("ids of one kind, numbers or texts".into()),
+            _ => return Err("ids of one type, integers or texts".into()),
         }
         Ok(())
     }
@@ -29,20 +29,20 @@ impl IdColumn {
     }
 }
 
-/// Which edges are in both directions.
+/// Which edges are undirected, so that their reverses are appended.
 #[derive(Clone, Debug)]
 pub(crate) enum Undirected {
     None,
     All,
-    /// By edge.
+    /// One flag per edge.
     #[cfg_attr(
         not(feature = "graphml"),
-        allow(dead_code, reason = "GraphML alone says it by edge")
+        allow(dead_code, reason = "only GraphML declares the direction of each edge")
     )]
     Some(Vec<bool>),
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct AttributedGraph {
     pub(crate) ids: IdColumn,
@@ -54,8 +54,8 @@ pub(crate) struct AttributedGraph {
 }
 
 impl AttributedGraph {
-    /// A homogeneous graph of nodes in their order, with `ids` and attributes as columns; the reverses of undirected edges,
-    /// loops excepted, follow all edges. `Err` of the second kind: what is wrong with the file. `what` names the format.
+    /// Builds a homogeneous graph with `ids` and attribute columns. The reverses of undirected edges, except self loops,
+    /// follow all edges. `what` names the format in errors. The inner `Err` is a message about the content of the file.
     pub(crate) fn build(
         self,
         what: &str,
@@ -66,13 +66,13 @@ impl AttributedGraph {
         let ids = NodeIds::new(self.ids.into_ids());
         if let Some((again, _)) = ids.repeated().next() {
             let id = ids.ids().get(again);
-            return Ok(Err(format!("expected nodes of different ids, found `{id}` twice")));
+            return Ok(Err(format!("expected distinct node ids, found `{id}` twice")));
         }
         let (from, to) = (self.src.into_ids(), self.dst.into_ids());
         let numbers = |endpoints: &Ids| {
             ids.numbers(endpoints, 1).map_err(|missing| {
                 let (edge, id) = (missing[0], endpoints.get(missing[0]));
-                format!("edge {}: expected the id of a node, found `{id}`", edge + 1)
+                format!("edge {}: expected a node id, found `{id}`", edge + 1)
             })
         };
         let (mut src, mut dst) = match (numbers(&from), numbers(&to)) {
@@ -95,9 +95,8 @@ impl AttributedGraph {
         let nodes = graph.nodes_mut(..)?;
         self.nodes.insert(nodes, what, device)?;
         nodes.set_ids(ids)?;
-        let wrong = |expected: String| {
-            crate::files::setting(WEIGHT, &expected, "a number that f32 cannot represent")
-        };
+        let wrong =
+            |expected: String| setting(WEIGHT, &expected, "a number that f32 cannot represent");
         self.edges.into_floats(WEIGHT).map_err(wrong)?.insert_rows(
             graph.edges_mut(0)?,
             &rows,

@@ -1,4 +1,4 @@
-//! Reads GraphML, as NetworkX, igraph, Gephi and yEd write graphs.
+//! Reads GraphML files.
 
 use std::cell::Cell as Shared;
 use std::collections::BTreeMap;
@@ -19,14 +19,17 @@ use crate::tables::text::decompress::text_of;
 use crate::tables::text::format::{Format, explained};
 use crate::tables::text::parse_number::parse_i64;
 
-/// Reads a graph in GraphML (feature `graphml`), plain, gzip or zstd, as a homogeneous graph.
+/// Reads a GraphML file as a homogeneous graph (cargo feature `graphml`). NetworkX, igraph, Gephi and yEd write this
+/// format. The file may be plain text, gzip or zstd.
 ///
-/// Nodes are numbered in the order of the file; `ids` of the node frame has their ids, which are texts. Edges keep their
-/// order; the reverses of undirected ones (`edgedefault="undirected"`, or `directed="false"` of an edge), loops excepted,
-/// follow all of them. A `key` of nodes or edges becomes the column of its `attr.name`: `boolean`, `int` and `long` (int64),
-/// `float` and `double` (float32), `string` (texts); `weight` of edges is float32 always. A node or edge without a value has
-/// the `default` of its key. Attributes of the graph as a whole, ids of edges and the drawings of yEd (`yfiles.type`) are not
-/// read.
+/// * **Nodes** are numbered in the order of the file. [`ids`](burn_gnn_graph::Frame::ids) of the node frame maps their
+///   text ids to numbers and back.
+/// * **Edges** keep the order of the file. The reverses of undirected edges (`edgedefault="undirected"`, or
+///   `directed="false"` at an edge), except self loops, are appended.
+/// * **Attributes**: each `key` of nodes or edges is a column named by its `attr.name`. `boolean` becomes bool, `int` and
+///   `long` int64, `float` and `double` float32, `string` texts. The edge attribute `weight` is always float32. A node or
+///   edge without a value gets the `default` of the key.
+/// * **Ignored**: attributes of the whole graph, ids of edges, and drawing attributes of yEd (`yfiles.type`).
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -51,12 +54,15 @@ use crate::tables::text::parse_number::parse_i64;
 /// ```
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`], with the byte of the file, for XML that is not well-formed or no GraphML, several
-/// graphs or graphs inside nodes, hyperedges and ports (all not supported), an unknown key or node, an id that occurs twice, a
-/// value that is none of its type, an attribute without default that some nodes or edges have and others have not.
+/// * [`DataError::Io`] if the file cannot be read.
+/// * [`DataError::Format`], with the byte offset, for XML that is not well-formed or not GraphML; for an unknown key or
+///   node and a repeated id; for a value that does not have the declared type or that f32 cannot represent; and for an
+///   attribute without default that some nodes or edges lack.
+/// * [`DataError::Format`], too, for what is not supported: several graphs, graphs nested in nodes, hyperedges, ports.
 ///
 /// # Cost
-/// One pass over the file; memory the columns.
+/// One sequential pass over the file. Memory: the columns, with default values limited to 1 MiB and 4 bytes per byte of
+/// the file.
 pub fn load_graphml(path: impl AsRef<Path>, device: &Device) -> Result<Graph, DataError> {
     let path = path.as_ref();
     let graph = parse(path).map_err(|e| explained(e, path, "GraphML", &[Format::Graphml]))?;
@@ -64,7 +70,7 @@ pub fn load_graphml(path: impl AsRef<Path>, device: &Device) -> Result<Graph, Da
     graph.map_err(|why| format_error(path, why))
 }
 
-/// Type of an attribute.
+/// Declared type of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     Bool,
@@ -73,51 +79,53 @@ enum Type {
     Text,
 }
 
-/// An attribute that the file declares.
+/// A declared attribute.
 struct Key {
     name: String,
     ty: Type,
     of_nodes: bool,
     of_edges: bool,
     default: Option<Cell>,
-    /// Of the program that drew the graph, and not of the graph.
+    /// Whether the attribute describes a drawing of the graph, as yEd writes it. Its values are skipped.
     is_drawing: bool,
 }
 
-/// What encloses the current text.
+/// The element that encloses the current position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Within {
     Graphml,
-    /// A declaration, by its place.
+    /// Declaration of the attribute with this index.
     Key(usize),
-    /// Its default value.
+    /// Default value of the attribute with this index.
     Default(usize),
     Graph,
     Node,
     Edge,
-    /// A value of a node or edge, by the place of its key; `None` for one that is not read.
+    /// A value of a node or edge, with the index of its key; `None` for a value that is skipped.
     Data(Option<usize>),
-    /// An element that is not read.
+    /// An element that is skipped.
     Other,
 }
 
-/// Bytes that default values may take for any file, and for each byte of it: a short key may give every node a value.
+/// Bytes that default values may take in any case. Defaults are limited because a short key can give a long value to
+/// every node.
 const DEFAULTS_FREE: u64 = 1 << 20;
+/// Further bytes that default values may take, per byte of the file.
 const DEFAULTS_PER_BYTE: u64 = 4;
 
 struct Parser {
     keys: Vec<Key>,
     by_id: BTreeMap<String, usize>,
-    /// Values of the node or edge that is being read.
+    /// Values of the current node or edge.
     values: BTreeMap<usize, Cell>,
     graph: AttributedGraph,
-    /// Whether edges are directed where they do not say.
+    /// Default for the attribute `directed` of edges.
     directed: bool,
     each_undirected: Vec<bool>,
     graphs: usize,
-    /// Bytes of the file.
+    /// Bytes of the file that have been read.
     read: Rc<Shared<u64>>,
-    /// Bytes that defaults took.
+    /// Bytes of default values.
     defaults: u64,
 }
 
@@ -161,7 +169,7 @@ fn parse(path: &Path) -> Result<AttributedGraph, DataError> {
         };
         let step = match event {
             Event::Start(e) => parser.open(&e, within.last()).map(|w| {
-                // Values begin with their element.
+                // The text of a value starts here.
                 if matches!(w, Within::Data(_) | Within::Default(_)) {
                     text.clear();
                 }
@@ -187,7 +195,7 @@ fn parse(path: &Path) -> Result<AttributedGraph, DataError> {
             Event::Eof => break,
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => Ok(()),
         };
-        // Texts outside of values are not kept.
+        // Text outside of values is dropped.
         if !matches!(within.last(), Some(Within::Data(_) | Within::Default(_))) {
             text.clear();
         }
@@ -206,7 +214,7 @@ fn parse(path: &Path) -> Result<AttributedGraph, DataError> {
     Ok(graph)
 }
 
-/// A character that a reference stands for.
+/// Resolves a character reference.
 fn entity(name: &str) -> Result<char, String> {
     let numbered =
         |digits: &str, radix| u32::from_str_radix(digits, radix).ok().and_then(char::from_u32);
@@ -227,7 +235,7 @@ fn entity(name: &str) -> Result<char, String> {
     c.ok_or_else(|| format!("expected a known entity, found `&{};`", cut(name)))
 }
 
-/// The value of an attribute of an element.
+/// Value of an XML attribute.
 fn attribute(e: &BytesStart, name: &str) -> Result<Option<String>, String> {
     let found =
         e.try_get_attribute(name).map_err(|e| format!("expected attributes, found: {e}"))?;
@@ -243,7 +251,7 @@ fn required(e: &BytesStart, name: &str, of: &str) -> Result<String, String> {
 }
 
 impl Parser {
-    /// An element that begins inside another; what its content is.
+    /// Handles an opening tag inside `parent` and returns the kind of the new element.
     fn open(&mut self, e: &BytesStart, parent: Option<&Within>) -> Result<Within, String> {
         let name = e.local_name();
         let name: &str = name.as_ref();
@@ -311,7 +319,7 @@ impl Parser {
                 }
                 Ok(Within::Data(Some(key)))
             }
-            // Data of the graph, descriptions.
+            // Attributes of the graph, and descriptions.
             (Some(Within::Graphml | Within::Graph | Within::Key(_)), "data" | "desc") => {
                 Ok(Within::Other)
             }
@@ -346,7 +354,7 @@ impl Parser {
         Ok(self.keys.len() - 1)
     }
 
-    /// The end of an element, with the text in it.
+    /// Handles a closing tag, with the text of the element.
     fn close(&mut self, within: Within, text: &str) -> Result<(), String> {
         match within {
             Within::Default(key) if !self.keys[key].is_drawing => {
@@ -370,12 +378,12 @@ impl Parser {
     fn end_row(&mut self, node: bool) -> Result<(), String> {
         let columns = if node { &mut self.graph.nodes } else { &mut self.graph.edges };
         let mut values = std::mem::take(&mut self.values);
-        for (place, key) in self.keys.iter().enumerate() {
+        for (index, key) in self.keys.iter().enumerate() {
             let declared = if node { key.of_nodes } else { key.of_edges };
             if !declared || key.is_drawing {
                 continue;
             }
-            let value = values.remove(&place).or_else(|| {
+            let value = values.remove(&index).or_else(|| {
                 let default = key.default.clone()?;
                 self.defaults += match &default {
                     Cell::Text(text) => 8 + text.len() as u64,
@@ -390,7 +398,7 @@ impl Parser {
         let most = DEFAULTS_FREE + self.read.get().saturating_mul(DEFAULTS_PER_BYTE);
         if self.defaults > most {
             return Err(format!(
-                "expected default values of at most {most} bytes, found more; write the values out"
+                "expected default values of at most {most} bytes, found more; write each value explicitly"
             ));
         }
         let element = if node { "node" } else { "edge" };
@@ -416,7 +424,7 @@ fn cell(key: &Key, text: &str) -> Result<Cell, String> {
         let what = match key.ty {
             Type::Text => "a text",
             Type::Bool => "`true` or `false`",
-            Type::Int => "a whole number",
+            Type::Int => "an integer",
             Type::Float => "a number",
         };
         format!("expected {what} (`{}`), found `{}`", cut(&key.name), cut(word))
@@ -425,6 +433,8 @@ fn cell(key: &Key, text: &str) -> Result<Cell, String> {
 
 #[cfg(test)]
 mod tests {
+    use burn_gnn_graph::GraphError;
+
     use super::*;
     use crate::tables::schema::column_names::WEIGHT;
 
@@ -435,7 +445,7 @@ mod tests {
         load_graphml(&path, &Device::flex())
     }
 
-    /// `networkx.write_graphml` of version 3.
+    /// A file of `networkx.write_graphml`, version 3.
     const NETWORKX: &str = r#"<?xml version='1.0' encoding='utf-8'?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
   <key id="d3" for="edge" attr.name="weight" attr.type="long" />
@@ -464,7 +474,7 @@ mod tests {
 "#;
 
     #[test]
-    fn what_networkx_writes() {
+    fn files_of_networkx() {
         for text in [NETWORKX.to_owned(), format!("\u{feff}{NETWORKX}")] {
             let g = load(&text).unwrap();
             let r = g.relation("_E").unwrap();
@@ -483,9 +493,9 @@ mod tests {
         }
     }
 
-    /// Prefixes, defaults, directions of single edges, what yEd draws, comments, CDATA.
+    /// Namespace prefixes, defaults, directions of single edges, drawings of yEd, comments, CDATA.
     #[test]
-    fn what_other_programs_write() {
+    fn files_of_other_programs() {
         let text = r#"<?xml version="1.0" encoding="UTF-8" standalone="no"?>
 <!-- Created by igraph -->
 <g:graphml xmlns:g="http://graphml.graphdrawing.org/xmlns" xmlns:y="http://www.yworks.com/xml/graphml">
@@ -509,8 +519,31 @@ mod tests {
         assert!(x[0] == 1.5 && x[1].is_nan() && x[2].is_nan(), "{x:?}");
     }
 
+    /// A weight or attribute that f32 cannot represent is an error.
     #[test]
-    fn refusals() {
+    fn numbers_beyond_f32_are_typed_errors() {
+        let text = |ty: &str, value: &str| {
+            format!(
+                "<graphml><key id=\"w\" for=\"edge\" attr.name=\"weight\" attr.type=\"{ty}\"/><graph edgedefault=\"directed\"><node id=\"a\"/>\
+                 <edge source=\"a\" target=\"a\"><data key=\"w\">{value}</data></edge></graph></graphml>"
+            )
+        };
+        for value in ["1e300", "1e-60", "16777217.0", "-1e39"] {
+            let e = load(&text("double", value)).unwrap_err();
+            assert!(matches!(e, DataError::Format { .. }), "{e:?}");
+            let part = "expected a number that f32 can represent (`weight`)";
+            assert!(e.to_string().contains(part), "expected {part:?} in {e}");
+        }
+        // An integer weight is checked when the column is converted to f32.
+        let e = load(&text("long", "16777217")).unwrap_err();
+        assert!(matches!(e.cause(), DataError::Graph(GraphError::Setting { arg: "weight", .. })));
+        for (ty, value) in [("double", "0.1"), ("double", "INF"), ("long", "16777216")] {
+            assert!(load(&text(ty, value)).is_ok(), "{value}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_expected_content() {
         let graph = |inner: &str| {
             format!(
                 "<graphml><key id=\"i\" for=\"node\" attr.name=\"n\" attr.type=\"int\"/><graph edgedefault=\"directed\">{inner}</graph></graphml>"
@@ -527,7 +560,7 @@ mod tests {
             (graph("<node id=\"a\"/><node id=\"a\"/>"), "found `a` twice"),
             (
                 graph("<node id=\"a\"/><edge source=\"a\" target=\"b\"/>"),
-                "edge 1: expected the id of a node, found `b`",
+                "edge 1: expected a node id, found `b`",
             ),
             (graph("<edge source=\"a\"/>"), "expected `target` of an edge"),
             (graph("<hyperedge/>"), "found a hyperedge, which is not supported"),
@@ -541,7 +574,7 @@ mod tests {
             ),
             (
                 graph("<node id=\"a\"><data key=\"i\">1.5</data></node>"),
-                "expected a whole number (`n`), found `1.5`",
+                "expected an integer (`n`), found `1.5`",
             ),
             (
                 graph("<node id=\"a\"><data key=\"i\">1</data></node><node id=\"b\"/>"),
@@ -561,7 +594,7 @@ mod tests {
             let e = load(&text).unwrap_err().to_string();
             assert!(e.contains("g.graphml") && e.contains(part), "expected {part:?} in {e}");
         }
-        // One default for a thousand nodes.
+        // A long default for a thousand nodes.
         let long = "x".repeat(100_000);
         let nodes: String = (0..1_000).map(|i| format!("<node id=\"{i}\"/>")).collect();
         let text = format!(

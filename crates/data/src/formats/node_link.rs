@@ -1,4 +1,4 @@
-//! Reads node-link JSON, as NetworkX and D3 write graphs.
+//! Reads node-link JSON files.
 
 use std::fmt;
 use std::io::BufReader;
@@ -15,7 +15,8 @@ use crate::formats::attributed_graph::{AttributedGraph, IdColumn, Undirected};
 use crate::tables::text::decompress::text_of;
 use crate::tables::text::format::{Format, explained};
 
-/// Reads a graph in node-link form (`networkx.node_link_data`, D3), plain, gzip or zstd:
+/// Reads node-link JSON as a homogeneous graph. NetworkX (`node_link_data`) and D3 write this format. The file may be plain
+/// text, gzip or zstd.
 ///
 /// ```text
 /// {"directed": false, "multigraph": false, "graph": {},
@@ -23,12 +24,14 @@ use crate::tables::text::format::{Format, explained};
 ///  "links": [{"source": 0, "target": 33, "weight": 4}]}
 /// ```
 ///
-/// Edges are under `links` or, as NetworkX writes from version 3.4 on, under `edges`. Nodes are numbered in the order of the
-/// file; `ids` of the node frame has their ids, all whole numbers or all texts. Without `"directed": true` every edge is in
-/// both directions: the reverses of the edges follow them, as in [`Graph::add_reverse_edges`]. Attributes become columns of
-/// nodes and edges: booleans, whole numbers (int64), numbers (float32), lists of numbers `[rows, numbers]`, texts; `weight`
-/// of edges is float32 always, and the `key` of a multigraph an attribute. All nodes have the same attributes, and all
-/// edges. Attributes of the graph as a whole and other entries of the file are not read.
+/// * **Nodes** are numbered in the order of the file. [`ids`](burn_gnn_graph::Frame::ids) of the node frame maps their ids,
+///   all integers or all texts, to numbers and back.
+/// * **Edges** are the list `links`, or `edges` in files of NetworkX 3.4 and later. Unless `directed` is true, the reverses
+///   of all edges except self loops are appended.
+/// * **Attributes** are columns of nodes and edges: bool, int64, float32, texts, or `[rows, length]` for lists of numbers.
+///   The edge attribute `weight` is always float32. The `key` of a multigraph is an attribute. All nodes must have the
+///   same attributes, and all edges.
+/// * **Ignored**: attributes of the whole graph and unknown keys of the file.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -46,16 +49,17 @@ use crate::tables::text::format::{Format, explained};
 /// ```
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for other JSON, an entry without `id`, `source` or `target`, ids that occur
-/// twice or are numbers here and texts there, an edge of an unknown node, an attribute that some have and others have not,
-/// or that is `null`, an object or of another type than before.
+/// * [`DataError::Io`] if the file cannot be read.
+/// * [`DataError::Format`], with line and column, for other JSON; for a node without `id` or an edge without `source` or
+///   `target`; for repeated ids, and ids of both types; for an edge with an unknown endpoint; and for an attribute that is
+///   missing, `null`, an object, of another type than in the first row, or a number that f32 cannot represent.
 ///
 /// # Cost
-/// One pass over the file; memory the columns.
+/// One sequential pass over the file. Memory: the columns.
 pub fn load_node_link(path: impl AsRef<Path>, device: &Device) -> Result<Graph, DataError> {
     let path = path.as_ref();
-    let own = [Format::NodeLink, Format::Json];
-    let graph = parse(path).map_err(|e| explained(e, path, "node-link JSON", &own))?;
+    let accepted = [Format::NodeLink, Format::Json];
+    let graph = parse(path).map_err(|e| explained(e, path, "node-link JSON", &accepted))?;
     let graph = graph.build("node-link JSON", device).map_err(|e| e.in_file(path))?;
     graph.map_err(|why| format_error(path, why))
 }
@@ -72,7 +76,7 @@ fn parse(path: &Path) -> Result<AttributedGraph, DataError> {
     })
 }
 
-/// The whole file.
+/// Visitor of the top-level object.
 struct Document;
 
 impl<'de> Visitor<'de> for Document {
@@ -106,10 +110,10 @@ impl<'de> Visitor<'de> for Document {
     }
 }
 
-/// A list of objects with these ids, and attributes.
+/// Visitor of a list of objects with these id fields and with attributes.
 struct List<const N: usize>([&'static str; N]);
 
-/// Ids and attributes of a list.
+/// Id columns and attribute columns of a list.
 type Rows<const N: usize> = ([IdColumn; N], NamedColumns);
 
 impl<'de, const N: usize> DeserializeSeed<'de> for List<N> {
@@ -134,7 +138,7 @@ impl<'de, const N: usize> Visitor<'de> for List<N> {
     }
 }
 
-/// One node or edge.
+/// Visitor of one node or edge.
 struct Object<'a, const N: usize> {
     keys: [&'static str; N],
     rows: &'a mut Rows<N>,
@@ -165,7 +169,7 @@ impl<'de, const N: usize> Visitor<'de> for Object<'_, N> {
                 Some(k) => match &cell {
                     Cell::Int(id) => ids[k].push(FileId::Int(*id)),
                     Cell::Text(id) => ids[k].push(FileId::Text(id)),
-                    _ => Err(format!("a whole number or a text as `{key}`")),
+                    _ => Err(format!("an integer or a text as `{key}`")),
                 },
                 None => columns.set(&key, cell),
             };
@@ -178,7 +182,7 @@ impl<'de, const N: usize> Visitor<'de> for Object<'_, N> {
     }
 }
 
-/// A value of an attribute.
+/// Visitor of the value of an attribute.
 struct Value;
 
 impl<'de> DeserializeSeed<'de> for Value {
@@ -202,7 +206,7 @@ impl<'de> Visitor<'de> for Value {
         Ok(Cell::Int(v))
     }
     fn visit_u64<E: Error>(self, v: u64) -> Result<Cell, E> {
-        let wide = || E::custom(format!("expected a number of 64 bits with sign, found {v}"));
+        let wide = || E::custom(format!("expected a signed 64-bit integer, found {v}"));
         i64::try_from(v).map(Cell::Int).map_err(|_| wide())
     }
     fn visit_f64<E>(self, v: f64) -> Result<Cell, E> {
@@ -230,6 +234,8 @@ impl<'de> Visitor<'de> for Value {
 
 #[cfg(test)]
 mod tests {
+    use burn_gnn_graph::GraphError;
+
     use super::*;
     use crate::tables::schema::column_names::WEIGHT;
 
@@ -242,7 +248,7 @@ mod tests {
 
     /// `json.dumps(node_link_data(g))` of NetworkX 3.3 (`links`) and 3.4 (`edges`).
     #[test]
-    fn what_networkx_writes() {
+    fn files_of_networkx() {
         let with = |key: &str| {
             format!(
                 "{{\"directed\": false, \"multigraph\": false, \"graph\": {{\"name\": \"club\"}}, \"nodes\": [{{\"club\": \"Mr. Hi\", \
@@ -266,7 +272,7 @@ mod tests {
             let weight = g.edges("_E").unwrap().get::<1>(WEIGHT).unwrap().into_data();
             assert_eq!(weight.try_to_vec::<f32>().unwrap(), [4.0, 0.5, 4.0]);
         }
-        // Directed, with keys of a multigraph, ids that are texts, edges before nodes.
+        // A directed multigraph with text ids and edges before nodes.
         let g = load(
             r#"{"links": [{"source": "b", "target": "a", "key": 0, "weight": 1}, {"source": "b", "target": "a", "key": 1, "weight": 2}],
             "directed": true, "multigraph": true, "nodes": [{"id": "a", "x": [1, 2.5]}, {"id": "b", "x": [3, 4]}]}"#,
@@ -277,13 +283,13 @@ mod tests {
         let x = g.nodes("_N").unwrap().get::<2>("x").unwrap().into_data();
         assert_eq!(x.try_to_vec::<f32>().unwrap(), [1.0, 2.5, 3.0, 4.0]);
         let weight = g.edges("_E").unwrap().get::<1>(WEIGHT).unwrap().into_data();
-        assert_eq!(weight.try_to_vec::<f32>().unwrap(), [1.0, 2.0], "whole numbers, too");
+        assert_eq!(weight.try_to_vec::<f32>().unwrap(), [1.0, 2.0], "integer weights are float32");
         assert_eq!(load(r#"{"nodes": [], "links": []}"#).unwrap().total_nodes(), 0);
         assert_eq!(load(r#"{"nodes": [{"id": 7}], "links": []}"#).unwrap().total_nodes(), 1);
     }
 
     #[test]
-    fn refusals() {
+    fn errors_name_the_expected_content() {
         for (text, part) in [
             ("", "expected node-link JSON"),
             ("[]", "expected an object with `nodes`"),
@@ -291,17 +297,17 @@ mod tests {
             (r#"{"nodes": [], "links": [], "edges": []}"#, "expected one list of edges, found two"),
             (r#"{"nodes": [{}], "links": []}"#, "missing field `id`"),
             (r#"{"nodes": [{"id": 1, "id": 2}], "links": []}"#, "expected one `id`"),
-            (r#"{"nodes": [{"id": 1.5}], "links": []}"#, "a whole number or a text as `id`"),
-            (r#"{"nodes": [{"id": 1}, {"id": "a"}], "links": []}"#, "ids of one kind"),
+            (r#"{"nodes": [{"id": 1.5}], "links": []}"#, "an integer or a text as `id`"),
+            (r#"{"nodes": [{"id": 1}, {"id": "a"}], "links": []}"#, "ids of one type"),
             (r#"{"nodes": [{"id": 1}, {"id": 1}], "links": []}"#, "found `1` twice"),
             (r#"{"nodes": [{"id": 1}], "links": [{"source": 1}]}"#, "missing field `target`"),
             (
                 r#"{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}"#,
-                "edge 1: expected the id of a node, found `2`",
+                "edge 1: expected a node id, found `2`",
             ),
             (
                 r#"{"nodes": [{"id": 1}], "links": [{"source": 1, "target": "1"}]}"#,
-                "expected the id of a node",
+                "expected a node id",
             ),
             (
                 r#"{"nodes": [{"id": 1, "x": 1}, {"id": 2}], "links": []}"#,
@@ -315,11 +321,37 @@ mod tests {
                 r#"{"nodes": [{"id": 1, "x": 1}, {"id": 2, "x": "a"}], "links": []}"#,
                 "a number as in the first row (`x`)",
             ),
+            (
+                r#"{"nodes": [{"id": 1, "x": 1e300}], "links": []}"#,
+                "a number that f32 can represent (`x`)",
+            ),
+            (
+                r#"{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 1, "weight": 1e-60}]}"#,
+                "a number that f32 can represent (`weight`)",
+            ),
+            (
+                r#"{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 1, "weight": 16777217.0}]}"#,
+                "a number that f32 can represent (`weight`)",
+            ),
             (r#"{"nodes": [], "links": []} x"#, "trailing characters"),
             ("<graphml>", "found GraphML; read it with `load_graphml`"),
         ] {
             let e = load(text).unwrap_err().to_string();
             assert!(e.contains("g.json") && e.contains(part), "expected {part:?} in {e}");
         }
+    }
+
+    /// An integer weight is checked when the column is converted to f32.
+    #[test]
+    fn integer_weights_beyond_f32_are_typed_errors() {
+        let text = |weight: i64| {
+            format!(
+                r#"{{"nodes": [{{"id": 1}}], "links": [{{"source": 1, "target": 1, "weight": {weight}}}]}}"#
+            )
+        };
+        let e = load(&text((1 << 24) + 1)).unwrap_err();
+        assert!(e.to_string().contains("g.json") && e.to_string().contains("16777217"), "{e}");
+        assert!(matches!(e.cause(), DataError::Graph(GraphError::Setting { arg: "weight", .. })));
+        assert!(load(&text(1 << 24)).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! Reads `.npz`: NumPy arrays in a zip archive, and sparse matrices of SciPy.
+//! Reads `.npz` files: archives of NumPy arrays, and sparse matrices of SciPy.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -17,8 +17,7 @@ use crate::files::decompression_limit::{MAX_EXPANSION, expansion_limit};
 use crate::files::{cut, format_error, node_count, open, open_zip, zip_error};
 use crate::tables::schema::column_names::WEIGHT;
 
-/// The arrays of an `.npz` file, as `numpy.savez` and `numpy.savez_compressed` write them. Opening reads the list of
-/// names.
+/// An open `.npz` file: the zip archive of arrays that `numpy.savez` and `numpy.savez_compressed` write.
 ///
 /// ```no_run
 /// use burn_gnn_data::Npz;
@@ -34,23 +33,24 @@ pub struct Npz {
     path: PathBuf,
     archive: ZipArchive<BufReader<File>>,
     names: Vec<String>,
-    /// Bytes that all arrays together may have.
+    /// Largest accepted total size of the arrays in bytes.
     limit: u64,
 }
 
 impl Npz {
-    /// Opens a file.
+    /// Opens a file and reads the names of its arrays.
     ///
     /// # Errors
-    /// [`DataError::Io`]; [`DataError::Format`] for a file that is no zip archive, an entry that is no `.npy` array,
-    /// two of one name, or arrays that expand to more than 16 MiB and 256 times the length of the file.
+    /// * [`DataError::Io`] if the file cannot be read.
+    /// * [`DataError::Format`] for a file that is not a zip archive, an entry that is not a `.npy` array, a repeated name,
+    ///   and arrays of more than 16 MiB plus 256 times the length of the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
         let (file, len) = open(path)?;
         let wrong = |why: String| format_error(path, why);
         let archive = open_zip(path, BufReader::with_capacity(1 << 16, file))?;
         let limit = expansion_limit(len, MAX_EXPANSION);
-        // Entries may share their compressed bytes.
+        // A malicious archive can refer to the same compressed bytes many times, so the sum is limited.
         if let Some(size) = archive.decompressed_size().filter(|&size| size > u128::from(limit)) {
             return Err(wrong(format!(
                 "expected arrays of at most {limit} bytes, found {size}; save it without compression"
@@ -70,7 +70,7 @@ impl Npz {
         names.sort();
         if let Some(twice) = names.windows(2).find(|w| w[0] == w[1]) {
             return Err(wrong(format!(
-                "expected arrays of different names, found `{}` twice",
+                "expected distinct names of arrays, found `{}` twice",
                 cut(&twice[0])
             )));
         }
@@ -83,8 +83,7 @@ impl Npz {
     /// Reads an array.
     ///
     /// # Errors
-    /// [`DataError::Format`] for a name that is not there, as [`read_npy`](super::read_npy), and for damage that the
-    /// checksum shows.
+    /// [`DataError::Format`] for an unknown name and for a wrong checksum; those of [`read_npy`](crate::read_npy).
     pub fn read(&mut self, name: &str) -> Result<NpyArray, DataError> {
         let Ok(_) = self.names.binary_search_by(|n| n.as_str().cmp(name)) else {
             return Err(format_error(
@@ -114,12 +113,13 @@ impl Npz {
     }
 }
 
-/// Reads a sparse matrix that `scipy.sparse.save_npz` wrote (COO, CSR or CSC; values of any type become f32). Entries
-/// stand in the order of the file.
+/// Reads a sparse matrix that `scipy.sparse.save_npz` wrote, in COO, CSR or CSC format. Entries keep the order of the file,
+/// and values are converted to f32.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for another form, arrays of wrong lengths, offsets that decrease, ids out
-/// of range, or more rows or columns than a matrix in memory has.
+/// * [`DataError::Io`] if the file cannot be read.
+/// * [`DataError::Format`] for another sparse format, wrong lengths of arrays, offsets that decrease, ids out of range,
+///   values that f32 cannot represent, and numbers of rows or columns that are too large for the file.
 pub fn read_scipy_npz(path: impl AsRef<Path>) -> Result<Features, DataError> {
     let path = path.as_ref();
     let wrong = |why: String| format_error(path, why);
@@ -172,8 +172,9 @@ fn transposed(m: Features) -> Features {
     }
 }
 
-/// Reads a square matrix that `scipy.sparse.save_npz` wrote as the adjacency of a homogeneous graph: an edge
-/// `row -> column` for each entry, in the order of the file, with its value as the column [`WEIGHT`].
+/// Reads a square matrix that `scipy.sparse.save_npz` wrote as the adjacency matrix of a homogeneous graph.
+///
+/// Each entry is an edge `row -> column`, in the order of the file. The values are the edge column [`WEIGHT`].
 ///
 /// ```no_run
 /// fn main() -> Result<(), burn_gnn_data::DataError> {
@@ -183,11 +184,11 @@ fn transposed(m: Features) -> Features {
 /// ```
 ///
 /// # Errors
-/// As [`read_scipy_npz`]; [`DataError::Format`] for a matrix that is not square.
+/// Those of [`read_scipy_npz`], and [`DataError::Format`] for a matrix that is not square.
 pub fn load_scipy_npz(path: impl AsRef<Path>, device: &Device) -> Result<Graph, DataError> {
     let path = path.as_ref();
     let Features::Sparse { rows, cols, row, col, value } = read_scipy_npz(path)? else {
-        unreachable!("a sparse matrix is read as one");
+        unreachable!("`read_scipy_npz` returns sparse features");
     };
     if rows != cols {
         return Err(format_error(
@@ -202,7 +203,7 @@ pub fn load_scipy_npz(path: impl AsRef<Path>, device: &Device) -> Result<Graph, 
     Ok(graph)
 }
 
-/// Test help: an archive of arrays, each a name and the bytes of a `.npy` file.
+/// Builds an archive from names and bytes of `.npy` files, for tests.
 #[cfg(test)]
 pub(crate) fn npz_bytes(arrays: &[(&str, Vec<u8>)], compressed: bool) -> Vec<u8> {
     use std::io::Write;

@@ -1,4 +1,4 @@
-//! Reads the `.npz` files of gnn-benchmark: an attributed graph as sparse matrices in parts.
+//! Reads the `.npz` files of gnn-benchmark: an attributed graph as arrays of sparse matrices.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,26 +12,32 @@ use crate::dataset::{Dataset, Features, described_class_names};
 use crate::files::{cut, format_error, node_count, same_count};
 use crate::formats::npz::Npz;
 
-/// Reads a graph of gnn-benchmark (`amazon_electronics_photo.npz`, `ms_academic_cs.npz`, `cora_full.npz`, …), the files
-/// behind `Amazon`, `Coauthor`, `CitationFull` of PyG and `AmazonCoBuyPhotoDataset`, `CoauthorCSDataset` of DGL.
+/// Reads a graph of gnn-benchmark (`amazon_electronics_photo.npz`, `ms_academic_cs.npz`, `cora_full.npz`, …). PyG's `Amazon`,
+/// `Coauthor` and `CitationFull` and DGL's `AmazonCoBuyPhotoDataset` and `CoauthorCSDataset` use these files.
 ///
-/// | arrays | become |
+/// | arrays | result |
 /// | --- | --- |
-/// | `adj_data`, `adj_indices`, `adj_indptr`, `adj_shape` | the edges `row -> column` of a homogeneous graph, in the order of the file, as they are |
-/// | `attr_data`, `attr_indices`, `attr_indptr`, `attr_shape` | sparse features; `attr_matrix` dense ones |
+/// | `adj_data`, `adj_indices`, `adj_indptr`, `adj_shape` | edges `row -> column` of a homogeneous graph, in the order of the file |
+/// | `attr_data`, `attr_indices`, `attr_indptr`, `attr_shape` | sparse features |
+/// | `attr_matrix` | dense features |
 /// | `labels` | classes |
-/// | `class_names` | names of classes, where it holds texts (an array of Python objects is passed over) |
+/// | `class_names` | names of classes, if they are texts; an array of Python objects is ignored |
 ///
-/// Names with a point (`adj_matrix.data`), as `sparsegraph` writes them, are read too; other arrays are not. PyG and DGL
-/// add the reverses of edges, merge equal ones and leave loops out: [`Graph::add_reverse_edges`], [`Graph::to_simple`] and
-/// [`Graph::remove_self_loops`] do so. There is no split; [`Split::random`](crate::Split::random) draws one.
+/// The names of `sparsegraph` (`adj_matrix.data`) are accepted, too. Other arrays are ignored. PyG and DGL also add reverse
+/// edges, merge parallel edges and remove self loops; use [`Graph::add_reverse_edges`], [`Graph::to_simple`] and
+/// [`Graph::remove_self_loops`] for that. The files define no split; draw one with [`Split::random`](crate::Split::random).
 ///
 /// # Paper
 /// Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for a missing array, arrays of wrong lengths, offsets that decrease, ids out of
-/// range, an adjacency that is not square or has other values than 1, for which a [`Dataset`] has no place.
+/// * [`DataError::Io`] if the file cannot be read.
+/// * [`DataError::Format`] for a missing array, wrong lengths, offsets that decrease, ids out of range, and an adjacency
+///   matrix that is not square or has values other than 1. A [`Dataset`] cannot contain edge weights; read the arrays with
+///   [`Npz`].
+///
+/// # Cost
+/// Memory: the decoded arrays, at most 16 MiB plus 256 times the length of the file.
 pub fn load_gnn_benchmark(path: impl AsRef<Path>) -> Result<Dataset, DataError> {
     let path = path.as_ref();
     read(path).map_err(|e| e.in_file(path))
@@ -49,14 +55,14 @@ fn read(path: &Path) -> Result<Dataset, DataError> {
     };
     let adjacency = adjacency.read(&mut file, path, bytes)?;
     let Features::Sparse { rows, cols, row, col, value } = adjacency else {
-        unreachable!("a sparse matrix is read as one")
+        unreachable!("`csr` returns sparse features")
     };
     if rows != cols {
         let why = format!("adj_shape: expected a square matrix, found {rows} x {cols}");
         return Err(format_error(path, why));
     }
     if let Some(other) = value.iter().find(|&&v| v != 1.0) {
-        let why = format!("adj_data: expected ones, found {other}; `Npz` reads the arrays");
+        let why = format!("adj_data: expected ones, found {other}; read the arrays with `Npz`");
         return Err(format_error(path, why));
     }
     let has = |file: &Npz, name: &str| file.names().iter().any(|n| n == name);
@@ -105,7 +111,7 @@ fn read(path: &Path) -> Result<Dataset, DataError> {
 struct Parts(String);
 
 impl Parts {
-    /// Of `adj_data` and the like, or `adj_matrix.data`.
+    /// Finds the arrays of a matrix: `adj_data`, … or `adj_matrix.data`, ….
     fn find(file: &Npz, what: &str) -> Option<Self> {
         let prefixes = [format!("{what}_"), format!("{what}_matrix.")];
         let has = |prefix: &String| file.names().iter().any(|n| *n == format!("{prefix}indptr"));

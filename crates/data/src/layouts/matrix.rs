@@ -1,4 +1,4 @@
-//! Reads numbers in rows without a header.
+//! Reads tables of numbers without a header.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,22 +12,22 @@ use crate::tables::text::decompress::text_of;
 use crate::tables::text::format::explained;
 use crate::tables::text::parse_number::{parse_f32, parse_f64, parse_i64};
 
-/// Rows of numbers, one after the other.
+/// A row-major matrix.
 pub(crate) struct Matrix<T> {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
     pub(crate) values: Vec<T>,
 }
 
-/// A number in a file.
+/// Type of the numbers of a matrix.
 pub(crate) trait Number: Copy + Send {
-    /// `Err`: what was expected.
+    /// Parses a cell. `Err`: the expected content.
     fn parse(text: &[u8]) -> Result<Self, Expected>;
 }
 
 impl Number for i64 {
     fn parse(text: &[u8]) -> Result<Self, Expected> {
-        // Whole numbers that a program wrote as floats.
+        // Some programs write integers as floats.
         parse_i64(text.strip_suffix(b".0").unwrap_or(text)).ok_or_else(|| "an int64".into())
     }
 }
@@ -44,8 +44,7 @@ impl Number for f64 {
     }
 }
 
-/// Every row of a file, parsed in parallel; rows have `cols` numbers, or as many as the first, with `delimiter` between
-/// them.
+/// Reads a matrix in parallel. Rows have `cols` numbers, or as many as the first row, separated by `delimiter`.
 pub(crate) fn read_matrix<T: Number>(
     path: &Path,
     cols: Option<usize>,
@@ -99,7 +98,7 @@ struct Block<T> {
     rows: usize,
     cols: usize,
     values: Vec<T>,
-    /// Row, column (from 1; 0 for the whole row), what was expected, what was found.
+    /// The first error: row, column (from 1; 0 for the whole row), expected content, found text.
     problem: Option<(usize, usize, Expected, Cut)>,
 }
 
@@ -130,9 +129,9 @@ impl<T: Number> Block<T> {
     }
 }
 
-/// The text of a short file of names.
+/// Reads a short text file with names of types.
 pub(crate) fn read_names(path: &Path) -> Result<String, DataError> {
-    /// More than any list of types has.
+    /// Largest accepted size in bytes.
     const MOST: u64 = 1 << 18;
     let mut text = String::new();
     let reader = text_of(path, false)?;

@@ -1,4 +1,4 @@
-//! Shares metadata, keys and id checks between data sets and knowledge graphs.
+//! Common fields of `metadata.json` of data sets and knowledge graphs.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use serde::Deserialize;
 
 use crate::files::check_version;
 
-/// Name of the description.
+/// File name of the description.
 pub(crate) const METADATA: &str = "metadata.json";
-/// The layout version that this reader knows.
+/// Supported version of the layout.
 const VERSION: u32 = 1;
 /// Value of `layout` in the description of a knowledge graph.
 pub(crate) const TRIPLES: &str = "triples";
 
-/// What is looked at before the rest of a description.
+/// Fields that are parsed before the rest of the description.
 #[derive(Deserialize)]
 pub(crate) struct Layout {
     pub(crate) layout: Option<String>,
@@ -22,13 +22,13 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Refuses another version of the layout.
+    /// Returns an error for another version of the layout.
     pub(crate) fn check_version(&self, path: &Path) -> Result<(), DataError> {
         check_version(path, self.layout_version.as_ref(), VERSION)
     }
 }
 
-/// A file with a part of a split.
+/// A file with one part of a split.
 #[derive(Deserialize)]
 pub(crate) struct Part {
     pub(crate) file: String,

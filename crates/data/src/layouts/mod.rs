@@ -1,5 +1,5 @@
-//! Reads data sets from folders, one module per layout: this library's arrays and tables, OGB, TUDataset, DGL,
-//! triples. [`load_dataset`] selects the reader of this library's layouts by the description in the folder.
+//! Reads data sets from folders. Each layout is a module: this library's arrays and tables, OGB, TUDataset, gnn-benchmark,
+//! DGL, knowledge graphs. [`load_dataset`] selects between this library's layouts by the description in the folder.
 
 pub(crate) mod dgl;
 #[cfg(feature = "npz")]
@@ -25,22 +25,24 @@ use crate::files::{format_error, io_error};
 use crate::layouts::metadata::METADATA;
 use tables_layout::TABLES;
 
-/// Reads the data set in `dir`; the layout follows from the description found there.
+/// Reads a data set in one of this library's layouts. The description in `dir` selects the layout:
 ///
-/// * `metadata.json`: arrays as `.npy` files: `edges/*.npy` `[2, E]` int32 or int64; features dense (float32, or int8
-///   with a scale) or COO; labels int64, -1 for none; splits as lists of node ids;
-/// * `tables.json`: tab-separated tables in GraphLearn's format, as the crates graph uses.
+/// * `metadata.json` describes `.npy` arrays: edges `[2, E]` int32 or int64; features dense (float32, or int8 with a scale)
+///   or in COO format; labels int64, with -1 for no label; splits as lists of node ids.
+/// * `tables.json` describes tab-separated tables in GraphLearn's format, as the
+///   [crates graph](crate::crates_graph) uses.
 ///
-/// Nothing in the files is trusted: sizes are compared with file lengths before memory is taken, ids with their ranges,
-/// counts with the description, and file names must stay inside `dir`. Sizes that no data backs are bounded: sparse
-/// features have at most `2^24` columns, and a node type at most `2^26` nodes or, if that is more, 16 for each byte of
-/// the arrays.
+/// The files are not trusted: sizes are compared with file lengths before memory is allocated, ids with their ranges, and
+/// counts with the description, and file names must be inside `dir`. Sparse features have at most `2^24` columns. A node
+/// type has at most `2^26` nodes, or 16 nodes per byte of the arrays if that is more.
 ///
 /// # Errors
-/// [`DataError::Io`] for a missing file, [`DataError::Version`] for another layout version, [`DataError::Table`] for a
-/// bad row, [`DataError::Format`] for anything else that is not what the layout asks for (a set of knowledge graph
-/// triples included: [`load_knowledge_graph`](crate::load_knowledge_graph) reads those), and the errors of
-/// [`Graph`](burn_gnn_graph::Graph) construction.
+/// * [`DataError::Io`] for a missing file.
+/// * [`DataError::Version`] for another version of the layout.
+/// * [`DataError::Table`] for an invalid row.
+/// * [`DataError::Format`] for all other deviations from the layout, and for knowledge graphs, which
+///   [`load_knowledge_graph`](crate::load_knowledge_graph) reads.
+/// * The errors of [`Graph`](burn_gnn_graph::Graph) construction.
 pub fn load_dataset(dir: impl AsRef<Path>) -> Result<Dataset, DataError> {
     let dir = dir.as_ref();
     if dir.join(METADATA).exists() {

@@ -1,4 +1,4 @@
-//! Reads and writes data sets as `.npy` arrays beside one `metadata.json`.
+//! Reads data sets of `.npy` arrays, described by `metadata.json`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -66,24 +66,26 @@ struct SplitEntry {
     test: Part,
 }
 
-/// Reads a data set in the `.npy` + `metadata.json` layout.
+/// Reads a data set from the folder of `metadata.json`.
 ///
-/// Edges and labels may be of any type of whole numbers, dense features float32 or int8 (times `scale`), sparse
-/// features COO; element types come from the array headers. Every count in the description is compared
-/// with the arrays, every id with its range, and every size with the file's length before memory is
-/// taken. Labels of other node types than the target are checked and left out.
+/// Edges and labels may have any integer type, dense features float32 or int8 (multiplied by `scale`), and sparse features
+/// COO format. The types are those of the array headers. Counts in the description are compared with the arrays, ids with
+/// their ranges, and sizes with the length of the file before memory is allocated. Labels of node types other than the
+/// target are checked and dropped.
 ///
 /// # Errors
-/// A missing file ([`DataError::Io`]); arrays or JSON that are truncated, hostile or do not agree
-/// ([`DataError::Format`]); another layout version ([`DataError::Version`]); edges or splits with
-/// ids out of range; a knowledge graph (layout `triples`), which has no labels.
+/// * [`DataError::Io`] for a missing file.
+/// * [`DataError::Format`] for truncated or contradictory arrays and descriptions, and for a knowledge graph (layout
+///   `triples`), which has no labels.
+/// * [`DataError::Version`] for another version of the layout.
+/// * Edges or splits with ids out of range.
 pub(crate) fn load(dir: &Path) -> Result<Dataset, DataError> {
     let json = dir.join(METADATA);
     read(dir, json.clone()).map_err(|e| e.in_file(json))
 }
 
 fn read(dir: &Path, json: PathBuf) -> Result<Dataset, DataError> {
-    /// What a description of another layout says that it is for.
+    /// Task of another layout, for the error.
     #[derive(Deserialize)]
     struct Task {
         task: Option<String>,
@@ -91,7 +93,7 @@ fn read(dir: &Path, json: PathBuf) -> Result<Dataset, DataError> {
     let (probe, Task { task }) = (read_json::<Layout>(&json)?, read_json(&json)?);
     if let Some(layout) = probe.layout.as_ref().filter(|l| *l != "nodes") {
         let task = task.map_or(String::new(), |t| format!(" ({t})"));
-        let remedy = if layout == TRIPLES { "; `load_knowledge_graph` reads it" } else { "" };
+        let remedy = if layout == TRIPLES { "; read it with `load_knowledge_graph`" } else { "" };
         let why = format!(
             "expected node classification data, found layout `{layout}`{task}, which has no node labels{remedy}"
         );
@@ -179,7 +181,7 @@ impl Reader<'_> {
         NpyArray::read(&self.path(file)?)
     }
 
-    /// Bytes of the arrays of edges, features and labels, each file once.
+    /// Total size of the distinct files of edges, features and labels.
     fn bytes(&self, meta: &Metadata) -> Result<u64, DataError> {
         let named =
             meta.edge_types.iter().map(|e| &e.file).chain(meta.labels.values().map(|l| &l.file));
@@ -197,7 +199,7 @@ impl Reader<'_> {
             }
         }
         let bytes = referenced(self.json, files)?;
-        // Lists of nodes say nothing of how many there are.
+        // Files of splits do not count as data of the nodes, because they need not contain all nodes.
         let parts = meta
             .splits
             .values()
@@ -230,7 +232,7 @@ impl Reader<'_> {
             let mut src = array.into_i64()?;
             let dst = src.split_off(count);
             let t = EdgeType::new(&*e.src, &*e.relation, &*e.dst);
-            // Their counts were checked above.
+            // The counts have been checked above.
             let nodes = |ntype: &String| meta.node_types[ntype].count as usize;
             let relation = Relation::from_coo_i64(nodes(&e.src), nodes(&e.dst), &src, &dst);
             b = b.relation(
@@ -297,7 +299,7 @@ impl Reader<'_> {
                         return Err(format_error(
                             self.json,
                             format!(
-                                "features of `{ntype}`: expected `scale` beside int8 features, found none"
+                                "features of `{ntype}`: expected `scale` of int8 features, found none"
                             ),
                         ));
                     }

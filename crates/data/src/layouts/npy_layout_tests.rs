@@ -423,7 +423,7 @@ fn arrays_of_the_wrong_form() {
     let no_scale = |_: &Path, m: &mut Value| {
         drop(m["node_types"]["b"]["features"].as_object_mut().unwrap().remove("scale"))
     };
-    format(no_scale, "metadata.json", "expected `scale` beside int8 features");
+    format(no_scale, "metadata.json", "expected `scale` of int8 features");
     let e = refused(|d, _| std::fs::remove_file(d.join(values)).unwrap(), values);
     assert!(matches!(e, DataError::Io { .. }), "{e:?}");
 }

@@ -1,4 +1,4 @@
-//! Reads data sets as tables in GraphLearn's format beside one `tables.json`.
+//! Reads data sets of tables in GraphLearn's format, described by `tables.json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,32 +18,32 @@ use crate::tables::schema::decoder::Decoder;
 use crate::tables::table::{NodeTable, read_edges, read_nodes, resolve};
 use crate::tables::text::source::Source;
 
-/// Name of the description.
+/// File name of the description.
 pub(crate) const TABLES: &str = "tables.json";
 
-/// What `tables.json` says about a folder of tables; [`load_dataset`](super::load_dataset) reads such a folder.
+/// Content of `tables.json`, which describes a data set of tables. [`load_dataset`](crate::load_dataset) reads it.
 ///
-/// Ids in the tables may be any int64; nodes are numbered in the order of their rows.
+/// Ids in the tables may be any int64. Nodes are numbered in the order of the rows of their table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TablesDescription {
-    /// [`FORMAT_VERSION`](Self::FORMAT_VERSION).
+    /// Version of the format, [`FORMAT_VERSION`](Self::FORMAT_VERSION).
     pub format_version: u32,
     /// Short name of the data set.
     pub name: String,
-    /// Node type whose table has the labels.
+    /// Node type to classify. Its table has a label column.
     pub target: String,
-    /// Whether opposite directions of the relations are among the edge tables.
+    /// Whether the edge tables contain the reverses of all relations.
     pub inverse_edges_stored: bool,
     /// Node tables by node type.
     pub node_types: BTreeMap<String, NodeTableEntry>,
-    /// Edge tables, `src_id` and `dst_id` each.
+    /// Edge tables with the columns `src_id` and `dst_id`.
     pub edge_types: Vec<EdgeTableEntry>,
-    /// Class `i` has label `i` in the table of the target; -1 is no label.
+    /// Names of the classes. Label `i` in the table of the target is class `i`, and -1 is no label.
     pub class_names: Vec<String>,
     /// Splits by name.
     pub splits: BTreeMap<String, SplitTables>,
-    /// For people.
+    /// Comments for readers of the file.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -61,29 +61,29 @@ pub struct NodeTableEntry {
     pub file: String,
     /// Number of rows.
     pub count: u64,
-    /// Whether there is a label column (the target's table must have one).
+    /// Whether there is a label column. The table of the target must have one.
     #[serde(default)]
     pub labeled: bool,
-    /// What the feature column holds, if there is one.
+    /// Content of the feature column, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<TableFeatures>,
-    /// A table `id name` for people, which the reader does not read.
+    /// A table `id name` for readers of the files. It is not loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names_file: Option<String>,
 }
 
-/// What a feature column holds.
+/// Content of a feature column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TableFeatures {
-    /// Numbers joined by `:`, one per column.
+    /// A dense vector: numbers joined by `:`.
     Dense {
-        /// How many.
+        /// Length of the vector.
         size: u64,
     },
-    /// Column numbers in `0..size` joined by `,`; the value of a column is how often it is named.
+    /// Bucket numbers in `0..size` joined by `,`. The features are the counts of the buckets.
     Buckets {
-        /// Number of columns.
+        /// Number of buckets.
         size: u64,
     },
 }
@@ -104,7 +104,7 @@ pub struct EdgeTableEntry {
     pub count: u64,
 }
 
-/// Tables `id weight` of the nodes in each part of a split; weights are ignored.
+/// Tables `id weight` of the nodes in each part of a split. Weights are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplitTables {
@@ -127,14 +127,14 @@ pub struct SplitTable {
     pub count: u64,
 }
 
-/// Reads a folder of tables; see [`load_dataset`](super::load_dataset).
+/// Reads a folder of tables. See [`load_dataset`](crate::load_dataset).
 pub(crate) fn load(dir: &Path) -> Result<Dataset, DataError> {
     let json = dir.join(TABLES);
     read_json::<FormatVersion>(&json)?.check(&json, TablesDescription::FORMAT_VERSION)?;
     assemble(dir, read_json(&json)?, |path| Source::from(path)).map_err(|e| e.in_file(&json))
 }
 
-/// The data set that `tables.json` in `dir` describes, out of the tables that `open` gives for their paths.
+/// Builds the data set of a description. `open` opens the tables by their paths.
 pub(crate) fn assemble(
     dir: &Path,
     d: TablesDescription,
@@ -163,8 +163,8 @@ pub(crate) fn assemble(
             None => {}
             Some(TableFeatures::Dense { size }) if entry.count > 0 => {
                 let (_, cols) = feature_size(&json, entry.count, *size)?;
-                // One vector per attribute: a line of the file has at least two bytes for each, a digit and a
-                // separator.
+                // Each number takes at least two bytes of a line, a digit and a separator. Without this bound a short
+                // description could allocate a vector per attribute without limit.
                 let longest = std::fs::metadata(&path).map_or(0, |m| m.len()) / 2;
                 if *size == 0 || *size > longest {
                     return Err(format_error(
@@ -176,7 +176,7 @@ pub(crate) fn assemble(
                 }
                 decoder = decoder.with_attributes(vec![AttrType::Float; cols]);
             }
-            // Texts of buckets; without rows nothing is split, and the file says nothing about the size.
+            // Buckets are parsed below. A table without rows is read like this, too, since it cannot confirm the size.
             Some(_) => decoder = decoder.with_attributes([AttrType::Text]).with_delimiter(""),
         }
         let table = read_nodes(open(&path), &decoder)?;
@@ -240,12 +240,12 @@ pub(crate) fn assemble(
     })
 }
 
-/// The first of some problems, of which there is at least one.
+/// The first of one or more problems.
 fn first(mut problems: Vec<DataError>) -> DataError {
     without_remedy(problems.swap_remove(0))
 }
 
-/// Line of row `row`.
+/// Line number of a row, after the header.
 fn line_of(row: usize) -> u64 {
     row as u64 + 2
 }
@@ -263,6 +263,7 @@ fn check_labels(path: &Path, labels: &[i64], classes: usize) -> Result<(), DataE
     }
 }
 
+/// Converts the feature column of a node table.
 fn features_of(
     json: &Path,
     name: &str,

@@ -1,4 +1,4 @@
-//! Reads TUDatasets: many graphs in text files of one name.
+//! Reads data sets of the collection TUDataset: many graphs in text files.
 
 use std::path::{Path, PathBuf};
 
@@ -11,21 +11,21 @@ use crate::dataset::graph_set::{GraphSet, check_parts};
 use crate::files::{format_error, io_error, same_count, table_error};
 use crate::layouts::matrix::{Matrix, Number, read_matrix};
 
-/// Reads a folder of the collection TUDataset (MUTAG, PROTEINS, NCI1, IMDB-BINARY, …), unpacked, where `DS` is the name of
-/// the set.
+/// Reads an unpacked data set of the collection TUDataset (MUTAG, PROTEINS, NCI1, IMDB-BINARY, …). In the table, `DS` is the
+/// name of the data set.
 ///
-/// | file | a line | becomes |
+/// | file | a line | result |
 /// | --- | --- | --- |
-/// | `DS_A.txt` | `source, destination` of an edge, by node from 1 | edge type `_E` in the order of the file; undirected edges stand there in both directions |
+/// | `DS_A.txt` | `source, destination` of an edge; nodes are numbered from 1 | edge type `_E` in the order of the file, which contains both directions of undirected edges |
 /// | `DS_graph_indicator.txt` | the graph of a node, from 1, ascending | node type `_N` of each graph |
-/// | `DS_node_labels.txt`, `DS_edge_labels.txt` | whole numbers | columns `node_labels`, `edge_labels`, int64 `[rows]`, of several numbers `[rows, numbers]` |
-/// | `DS_node_attributes.txt`, `DS_edge_attributes.txt` | numbers | columns `node_attributes`, `edge_attributes`, float32 `[rows, numbers]` |
-/// | `DS_graph_labels.txt`, `DS_graph_attributes.txt` | numbers of a graph | columns `graph_labels`, `graph_attributes` of [`GraphSet::data`], likewise |
+/// | `DS_node_labels.txt`, `DS_edge_labels.txt` | integers | columns `node_labels`, `edge_labels`, int64 `[rows]`, or `[rows, columns]` for several integers |
+/// | `DS_node_attributes.txt`, `DS_edge_attributes.txt` | numbers | columns `node_attributes`, `edge_attributes`, float32 `[rows, columns]` |
+/// | `DS_graph_labels.txt`, `DS_graph_attributes.txt` | numbers of a graph | columns `graph_labels`, `graph_attributes` of [`GraphSet::data`], in the same types and shapes |
 ///
-/// All but the first two may be missing. Labels are those of the file (`-1` and `1`, say); where there is one label per
-/// graph, the column `y` has the classes, `0..classes` by ascending label, as PyG numbers them. PyG's `x` are the node
-/// attributes beside a one-hot coding of the node labels. Labels of graphs that are no whole numbers (regression) are
-/// float32, without `y`.
+/// The first two files are required. Label columns contain the labels of the file, such as `-1` and `1`. If there is one
+/// integer label per graph, the column `y` contains the classes `0..classes` by ascending label, as PyG numbers them. Graph
+/// labels that are not integers are regression targets: float32, without `y`. PyG's `x` is the node attributes concatenated
+/// with the one-hot node labels.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -45,26 +45,27 @@ use crate::layouts::matrix::{Matrix, Number, read_matrix};
 /// ```
 ///
 /// # Errors
-/// [`DataError::Io`] for a missing file; [`DataError::Table`] with file and line for a cell that is no number, a row of
-/// another width, an edge between two graphs, a graph that does not follow the one before; [`DataError::Format`] for a
-/// folder without such files or with those of several sets, files of different lengths, more graphs than
-/// `DS_graph_labels.txt` has.
+/// * [`DataError::Io`] for a missing file.
+/// * [`DataError::Table`], with file and line, for a cell that is not a number, a row of another length, an edge between two
+///   graphs, and graph ids that are not ascending.
+/// * [`DataError::Format`] for a folder without `…_A.txt` or with several ones, for files of different lengths, for more
+///   graphs than `DS_graph_labels.txt` has, and for many more graphs and columns than the files can contain.
 ///
 /// # Cost
-/// A tensor for each column of each graph, on `device`.
+/// Files are parsed in parallel. Memory: the numbers, and one tensor on `device` for each column of each graph.
 pub fn load_tu_dataset(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, DataError> {
     let dir = dir.as_ref();
     read(dir, device).map_err(|e| e.in_file(dir))
 }
 
-/// Numbers of rows.
+/// Numbers of all nodes, edges or graphs.
 enum Rows {
     Ints(Matrix<i64>),
     Floats(Matrix<f32>),
 }
 
 impl Rows {
-    /// A column of some rows.
+    /// Copies some rows to a column.
     fn column(&self, rows: &[u32], device: &Device) -> Column {
         match self {
             Self::Ints(m) => {
@@ -88,9 +89,9 @@ fn read(dir: &Path, device: &Device) -> Result<GraphSet, DataError> {
     let nodes = of_node.rows;
     let mut before = 0;
     for (i, &graph) in of_node.values.iter().enumerate() {
-        // A number far beyond the others would stand for graphs that no file has.
+        // A much larger id would declare graphs without nodes, which would only take memory.
         if graph < before.max(1) || graph > before.saturating_add(nodes as i64) {
-            let expected = "the number of a graph, from 1, not below that of the node before";
+            let expected = "a graph id from 1, not below the id of the previous node";
             return Err(table_error(&indicator, i as u64 + 1, 1, expected, &graph.to_string()));
         }
         before = graph;
@@ -102,7 +103,7 @@ fn read(dir: &Path, device: &Device) -> Result<GraphSet, DataError> {
     let last = usize::try_from(before).unwrap_or(usize::MAX);
     let count = graph_columns.iter().flatten().map(rows_of).next().unwrap_or(last);
     if last > count || count > last.saturating_add(nodes) {
-        let why = format!("expected nodes of at most {count} graphs, found those of {last}");
+        let why = format!("expected nodes of at most {count} graphs, found nodes of {last}");
         return Err(format_error(&indicator, why));
     }
     let by_node = |what: &str, of: fn(&Path) -> Result<Rows, DataError>, count: usize| {
@@ -125,7 +126,7 @@ fn read(dir: &Path, device: &Device) -> Result<GraphSet, DataError> {
     let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |m| m.len());
     check_parts(dir, count, 1 + columns, bytes(&indicator) + bytes(&adjacency))?;
 
-    // Nodes of a graph follow each other; edges may stand in any order.
+    // The nodes of a graph are consecutive. Its edges need not be.
     let mut first_node = vec![0u32; count + 1];
     of_node.values.iter().for_each(|&g| first_node[g as usize] += 1);
     for g in 0..count {
@@ -137,7 +138,7 @@ fn read(dir: &Path, device: &Device) -> Result<GraphSet, DataError> {
             let node = pair[field];
             let known = usize::try_from(node - 1).ok().and_then(|n| of_node.values.get(n));
             known.copied().ok_or_else(|| {
-                let expected = format!("the number of a node in 1..={nodes}");
+                let expected = format!("a node id in 1..={nodes}");
                 table_error(&adjacency, i as u64 + 1, field + 1, expected, &node.to_string())
             })
         };
@@ -184,7 +185,7 @@ fn matrix<T: Number>(path: &Path) -> Result<Matrix<T>, DataError> {
     read_matrix(path, None, b',', true)
 }
 
-/// Whole numbers where all are, else targets of a regression.
+/// Reads graph labels: integers if all labels are integers, otherwise regression targets.
 fn labels(path: &Path) -> Result<Rows, DataError> {
     match matrix(path) {
         Ok(m) => Ok(Rows::Ints(m)),
@@ -200,7 +201,7 @@ fn rows_of(rows: &Rows) -> usize {
     }
 }
 
-/// The number of each label among all, ascending.
+/// Replaces each label by its rank among the distinct labels.
 fn classes(labels: &[i64]) -> Vec<i64> {
     let mut all = labels.to_vec();
     all.sort_unstable();
@@ -208,7 +209,7 @@ fn classes(labels: &[i64]) -> Vec<i64> {
     labels.iter().map(|l| all.partition_point(|other| other < l) as i64).collect()
 }
 
-/// What stands before `_A.txt`.
+/// Name of the data set: the file name before `_A.txt`.
 fn set_name(dir: &Path) -> Result<String, DataError> {
     let mut names = vec![];
     for entry in std::fs::read_dir(dir).map_err(|e| io_error(dir, e))? {
@@ -220,7 +221,9 @@ fn set_name(dir: &Path) -> Result<String, DataError> {
         0 => Err(format_error(dir, "expected a TUDataset with a file `…_A.txt`, found none")),
         n => Err(format_error(
             dir,
-            format!("expected one file `…_A.txt`, found {n}; one set per folder"),
+            format!(
+                "expected one file `…_A.txt`, found {n}; put each data set in a separate folder"
+            ),
         )),
     }
 }
@@ -285,20 +288,12 @@ mod tests {
         // Six edges as in the other files.
         let edges = |first: &str| first.to_owned() + &"1, 2\n".repeat(6 - first.lines().count());
         refused("A", &edges("1, 4\n"), "TOY_A.txt:1: expected nodes of one graph, not of 1 and 3");
-        refused(
-            "A",
-            &edges("1, 2\n0, 1\n"),
-            "TOY_A.txt:2:1: expected the number of a node in 1..=5",
-        );
+        refused("A", &edges("1, 2\n0, 1\n"), "TOY_A.txt:2:1: expected a node id in 1..=5");
         refused("A", "1 2\n", "TOY_A.txt:1:1: expected an int64");
-        refused("graph_indicator", "1\n3\n2\n3\n3\n", ":3:1: expected the number of a graph");
-        refused("graph_indicator", "0\n1\n1\n1\n1\n", ":1:1: expected the number of a graph");
+        refused("graph_indicator", "1\n3\n2\n3\n3\n", ":3:1: expected a graph id");
+        refused("graph_indicator", "0\n1\n1\n1\n1\n", ":1:1: expected a graph id");
         refused("graph_indicator", "1\n1\n1\n4\n4\n", "expected nodes of at most 3 graphs");
-        refused(
-            "graph_indicator",
-            "1\n1\n1\n900000000000\n",
-            ":4:1: expected the number of a graph",
-        );
+        refused("graph_indicator", "1\n1\n1\n900000000000\n", ":4:1: expected a graph id");
         refused("node_labels", "1\n", "TOY_node_labels.txt: number of rows: expected 5");
         refused("edge_attributes", "1\n", "TOY_edge_attributes.txt: number of rows: expected 6");
         refused("graph_attributes", "1\n", "TOY_graph_attributes.txt: number of rows: expected 3");

@@ -75,12 +75,12 @@ fn mapped(dir: &Path) -> Option<u64> {
 
 /// Tables in every format, and the tests that write them until they are killed.
 const TABLES: [(&str, &str); 6] = [
-    ("nodes.csv", "faults_tests::csv_nodes_to_be_killed"),
-    ("edges.csv", "faults_tests::csv_edges_to_be_killed"),
-    ("nodes.parquet", "faults_tests::parquet_nodes_to_be_killed"),
-    ("edges.parquet", "faults_tests::parquet_edges_to_be_killed"),
-    ("nodes", "faults_tests::npy_nodes_to_be_killed"),
-    ("edges", "faults_tests::npy_edges_to_be_killed"),
+    ("nodes.csv", "tests::faults::csv_nodes_to_be_killed"),
+    ("edges.csv", "tests::faults::csv_edges_to_be_killed"),
+    ("nodes.parquet", "tests::faults::parquet_nodes_to_be_killed"),
+    ("edges.parquet", "tests::faults::parquet_edges_to_be_killed"),
+    ("nodes", "tests::faults::npy_nodes_to_be_killed"),
+    ("edges", "tests::faults::npy_edges_to_be_killed"),
 ];
 
 /// A table of nodes or edges that says its version in every row.
@@ -186,20 +186,20 @@ fn writers_killed_at_any_moment() {
             .map(|f| f.file_name().unwrap().to_str().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
-    let dir = killed("graph", "faults_tests::graphs_to_be_killed", saved);
+    let dir = killed("graph", "tests::faults::graphs_to_be_killed", saved);
     save_graph(&graph(0), &dir).unwrap();
     assert_eq!(left(&dir), ["graph.json", "graph.safetensors"]);
-    let dir = killed("topology", "faults_tests::topologies_to_be_killed", opened);
+    let dir = killed("topology", "tests::faults::topologies_to_be_killed", opened);
     topology(dir.path(), 0).unwrap();
     assert_eq!(left(&dir), ["topology"]);
-    let dir = killed("rows", "faults_tests::rows_to_be_killed", mapped);
+    let dir = killed("rows", "tests::faults::rows_to_be_killed", mapped);
     rows(dir.path(), 0).unwrap();
     assert_eq!(left(&dir), ["rows"]);
 }
 
 #[test]
 fn writers_on_a_full_disk() {
-    let Some(disk) = small_disk("faults_tests::writers_on_a_full_disk", 512) else { return };
+    let Some(disk) = small_disk("tests::faults::writers_on_a_full_disk", 512) else { return };
     let text = |e: burn_gnn_files::DataError| e.to_string();
     let name = |version: Option<u64>, old| if version == Some(old) { "old" } else { "new" };
     let g = [graph(1), graph(2)];

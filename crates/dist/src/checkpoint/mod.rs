@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use burn_gnn_data::{DirLock, create_dirs, lock_dir, read_file, sync_dir, write_atomic};
+use burn_gnn_data::{DirLock, create_dirs, lock_dir, sync_dir, write_atomic};
 use burn_gnn_files::DataError;
 use burn_gnn_files::internal::cut;
+use burn_gnn_files::internal::read_file;
 use burn_gnn_sampling::LoaderState;
 use serde::{Deserialize, Serialize};
 

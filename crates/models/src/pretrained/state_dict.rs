@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::{DType, TensorData};
-use burn_gnn_data::read_file;
 use burn_gnn_files::DataError;
+use burn_gnn_files::internal::read_file;
 use burn_gnn_files::internal::{cut, cut_quoted, open as open_file};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};

@@ -1,42 +1,44 @@
-//! Parses the lines of an edge list.
+//! Parses lines of an edge list.
 
 use burn_gnn_graph::{Ids, Texts};
 
-use super::{EdgeListFormat, python_dict};
 use crate::columns::data_column::NamedColumns;
 use crate::columns::narrow::rounded;
 use crate::files::{Cut, Expected};
+use crate::formats::edge_list::format::EdgeListFormat;
+use crate::formats::edge_list::python_dict;
 use crate::tables::rows::columns::append_ids;
 use crate::tables::text::blocks::lines;
 use crate::tables::text::format::is_graph6;
 use crate::tables::text::parse_number::{parse_f32, parse_i64};
 
-/// Edges of one block.
+/// Edges of one block of lines.
 pub(super) struct Edges {
-    /// Lines of the block, comments included.
+    /// Number of lines, including comments.
     pub(super) lines: u64,
     pub(super) src: Ids,
     pub(super) dst: Ids,
     pub(super) weights: Vec<f32>,
-    /// Of the dictionaries behind the edges.
+    /// Columns of the attribute dictionaries.
     pub(super) attributes: NamedColumns,
-    /// The first line with an edge.
+    /// The first line with an edge, counted from 1; 0 if there is none.
     first: u64,
-    /// Line of the block from 1, field from 1 (0 for the whole line), what was expected, what was found.
+    /// The first error: line of the block (from 1), field (from 1; 0 for the whole line), expected content, found text.
     pub(super) problem: Option<(u64, usize, Expected, Cut)>,
 }
 
-/// What to do about texts where numbers are expected as ids.
-const TEXT_IDS: &str = "`EdgeListFormat::with_text_ids` reads ids that are texts, `with_header_lines` passes over a header";
+/// Remedy if an id is not an integer.
+const TEXT_IDS: &str =
+    "use `EdgeListFormat::with_text_ids` for text ids, or `with_header_lines` to skip a header";
 
-/// What NetworkX writes behind an edge.
+/// Expected attributes of an edge.
 const DICTIONARY: &str =
     "a dictionary of booleans, numbers, texts and lists of numbers, as in {'weight': 3}";
 
-/// What to do about a weight that f32 cannot represent.
-const ROUND: &str = "`EdgeListFormat::round_weights` takes the nearest f32";
+/// Remedy if f32 cannot represent a weight.
+const ROUND: &str = "use `EdgeListFormat::round_weights` to round to the nearest f32";
 
-/// Field (from 1, 0 for all), what was expected, what was found.
+/// An error in a line: field (from 1; 0 for the whole line), expected content, found text.
 type Wrong<'a> = (usize, Expected, &'a [u8]);
 
 impl Edges {
@@ -47,7 +49,7 @@ impl Edges {
             src: ids(),
             dst: ids(),
             weights: vec![],
-            attributes: NamedColumns::default(),
+            attributes: NamedColumns::with_rounding(format.round_weights),
             first: 0,
             problem: None,
         }
@@ -67,7 +69,7 @@ impl Edges {
             if out.first == 0 {
                 out.first = out.lines;
             }
-            // A delimiter may be a tab in front of an empty field.
+            // If the delimiter is a tab, a leading tab is an empty field.
             let text = if format.delimiter.is_some() { line } else { text };
             if let Err((field, expected, found)) = out.edge(text, format) {
                 let expected = with_remedy(expected, field, line, format);
@@ -85,7 +87,7 @@ impl Edges {
             let field = fields.next().ok_or_else(|| (0, format.expected(), line))?;
             match ids {
                 Ids::Text(_) if field.is_empty() => {
-                    return Err((k + 1, "a text that is not empty".into(), field));
+                    return Err((k + 1, "non-empty text".into(), field));
                 }
                 Ids::Text(ids) => ids.push(
                     std::str::from_utf8(field).map_err(|_| (k + 1, "UTF-8 text".into(), field))?,
@@ -133,7 +135,7 @@ impl Edges {
         }
     }
 
-    /// The edges of another block behind these; `Err` with its first line, and what was expected there.
+    /// Appends the edges of the next block. `Err`: the line of its first edge, and the expected attributes.
     pub(super) fn append(&mut self, other: Self) -> Result<(), (u64, String)> {
         let line = self.lines + other.first;
         append_ids(&mut self.src, &other.src);
@@ -144,22 +146,22 @@ impl Edges {
     }
 }
 
-/// Another remedy, where the line shows which program wrote it.
+/// Replaces the remedy if the line shows which program wrote it.
 fn with_remedy(expected: Expected, field: usize, line: &[u8], format: &EdgeListFormat) -> Expected {
     let line = line.trim_ascii();
     if !format.attributes && line.ends_with(b"}") && memchr::memchr(b'{', line).is_some() {
-        return expected
-            .or("`EdgeListFormat::networkx` reads the dictionaries that `networkx.write_edgelist` writes");
+        return expected.or(
+            "use `EdgeListFormat::networkx` for the dictionaries of `networkx.write_edgelist`",
+        );
     }
     if field < 2 && is_graph6(line) {
-        return expected.or(
-            "this may be graph6, which is not supported; write a list of edges, one on a line",
-        );
+        return expected
+            .or("this may be graph6, which is not supported; write a list of edges, one per line");
     }
     expected
 }
 
-/// The fields of a line; with white space between them none is empty.
+/// Iterator over the fields of a line. Fields separated by white space are never empty.
 struct Fields<'l, 'd> {
     rest: Option<&'l [u8]>,
     delimiter: Option<&'d [u8]>,

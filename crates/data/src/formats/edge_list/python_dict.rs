@@ -1,9 +1,9 @@
-//! Parses the dictionaries of attributes that NetworkX writes behind an edge, as Python prints them.
+//! Parses the attribute dictionaries of NetworkX, which are printed Python dictionaries.
 
 use crate::columns::data_column::Cell;
 use crate::tables::text::parse_number::parse_i64;
 
-/// The entries of a dictionary `{'weight': 3, 'color': 'red', 'pos': [1, 2.5]}`; `None` for anything else.
+/// Parses the entries of a dictionary like `{'weight': 3, 'color': 'red', 'pos': [1, 2.5]}`; `None` for anything else.
 pub(super) fn parse(text: &str) -> Option<Vec<(String, Cell)>> {
     let mut rest = Rest(text.trim());
     let mut entries = vec![];
@@ -11,7 +11,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<(String, Cell)>> {
     while rest.eat('}').is_none() {
         let key = match rest.0.starts_with(['\'', '"']) {
             true => rest.text()?,
-            // Keys need not be texts.
+            // A key may be a number or a name.
             false => rest.word().to_owned(),
         };
         rest.eat(':')?;
@@ -24,16 +24,17 @@ pub(super) fn parse(text: &str) -> Option<Vec<(String, Cell)>> {
     rest.0.is_empty().then_some(entries)
 }
 
+/// The text that is not parsed yet.
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {
-    /// Takes a character and the white space behind it.
+    /// Consumes a character and the white space after it.
     fn eat(&mut self, c: char) -> Option<()> {
         self.0 = self.0.strip_prefix(c)?.trim_start();
         Some(())
     }
 
-    /// A number or a name: what stands before the next mark.
+    /// Consumes a number or a name: the text before the next punctuation mark.
     fn word(&mut self) -> &'a str {
         let end = self.0.find([',', ':', '}', ']', ')']).unwrap_or(self.0.len());
         let (word, rest) = self.0.split_at(end);
@@ -72,12 +73,12 @@ impl<'a> Rest<'a> {
         let float = |n: &Cell| match n {
             Cell::Int(i) => *i as f64,
             Cell::Float(f) => *f,
-            _ => unreachable!("`number` makes nothing else"),
+            _ => unreachable!("`number` returns integers and floats only"),
         };
         Some(Cell::Floats(numbers.iter().map(float).collect()))
     }
 
-    /// A text between quotes.
+    /// Consumes a quoted text.
     fn text(&mut self) -> Option<String> {
         let quote = self.0.chars().next()?;
         let (mut out, mut chars) = (String::new(), self.0[1..].char_indices());
@@ -122,7 +123,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// A number, also one of NumPy as its version 2 prints it, `np.float64(0.5)`.
+/// Parses a number. NumPy 2 prints numbers as `np.float64(0.5)`.
 fn number(word: &str) -> Option<Cell> {
     let word = match word.strip_prefix("np.") {
         Some(call) => call.split_once('(')?.1,
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_python_prints() {
+    fn printed_dictionaries() {
         let (int, float) = (Cell::Int, Cell::Float);
         let text = |t: &str| Cell::Text(t.into());
         for (printed, entries) in [

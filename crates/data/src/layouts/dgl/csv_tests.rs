@@ -128,7 +128,7 @@ fn numbers_that_f32_cannot_represent() {
         (["0.5", "16777217"], "nodes.csv:3:2: expected a number that f32 can represent"),
         (
             ["16777217", "0.5"],
-            "nodes.csv:3:2: expected a whole number, since f32 cannot represent 16777217 of a row before",
+            "nodes.csv:3:2: expected an integer, since f32 cannot represent 16777217 of an earlier row",
         ),
     ] {
         let e = with(cells).unwrap_err().to_string();

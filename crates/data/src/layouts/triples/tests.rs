@@ -118,7 +118,7 @@ fn refusals() {
     refused(
         |_, m| drop(m.as_object_mut().unwrap().remove("layout")),
         m,
-        "expected layout `triples`, found none; `load_dataset`",
+        "expected layout `triples`, found none; read data for node classification with `load_dataset`",
     );
     refused(
         |_, m| drop(m["splits"]["x"].as_object_mut().unwrap().remove("valid")),

@@ -1,30 +1,30 @@
-//! Reads knowledge graphs as text: triples of names, or of numbers as OpenKE writes them.
+//! Reads knowledge graphs from text files: triples of names, or triples of numbers in OpenKE's format.
 
 use std::path::{Path, PathBuf};
 
 use burn_gnn_files::DataError;
 use hashbrown::HashSet;
 
-use super::{KnowledgeGraph, Triple};
 use crate::columns::interner::Interner;
 use crate::files::{Expected, format_error, io_error, same_count, table_error, within_limit};
+use crate::layouts::triples::knowledge_graph::{KnowledgeGraph, Triple};
 use crate::tables::text::blocks::{Blocks, lines};
 use crate::tables::text::format::explained;
 use crate::tables::text::parse_number::parse_i64;
 
-/// The parts of a set.
+/// Names of the parts in file names.
 const PARTS: [&str; 3] = ["train", "valid", "test"];
 
-/// A folder with triples as text.
+/// A folder with triples in text files.
 pub(super) struct TextTriples {
     dir: PathBuf,
     parts: [PathBuf; 3],
-    /// Numbers in the order of OpenKE, and not names.
+    /// Whether the triples are numbers in OpenKE's order. Otherwise they are names.
     numbers: bool,
 }
 
 impl TextTriples {
-    /// The files of a folder, if there are some.
+    /// Finds the files of a folder; `None` if it contains no text triples.
     pub(super) fn find(dir: &Path) -> Result<Option<Self>, DataError> {
         let of = |prefix: &str, end: &str| PARTS.map(|p| dir.join(format!("{prefix}{p}{end}")));
         let found = |parts, numbers| Ok(Some(Self { dir: dir.into(), parts, numbers }));
@@ -54,19 +54,18 @@ impl TextTriples {
         let entities = Names::find(&self.dir, ["entity2id.txt", "entities.dict"])?;
         let relations = Names::find(&self.dir, ["relation2id.txt", "relations.dict"])?;
         let name = self.dir.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
-        let [train, valid, test] = if self.numbers {
-            let missing = |file| {
-                let file = self.dir.join(file);
-                move || io_error(&file, std::io::ErrorKind::NotFound.into())
-            };
-            let counts = [
-                entities.as_ref().ok_or_else(missing("entity2id.txt"))?.texts.texts().len(),
-                relations.as_ref().ok_or_else(missing("relation2id.txt"))?.texts.texts().len(),
-            ];
-            self.of_numbers(counts)?
-        } else {
+        if !self.numbers {
             return self.of_names(name, entities, relations);
+        }
+        let missing = |file| {
+            let file = self.dir.join(file);
+            move || io_error(&file, std::io::ErrorKind::NotFound.into())
         };
+        let counts = [
+            entities.as_ref().ok_or_else(missing("entity2id.txt"))?.texts.texts().len(),
+            relations.as_ref().ok_or_else(missing("relation2id.txt"))?.texts.texts().len(),
+        ];
+        let [train, valid, test] = self.of_numbers(counts)?;
         let owned = |names: Option<Names>| names.map_or(vec![], |n| n.into_strings());
         Ok(KnowledgeGraph {
             name,
@@ -78,7 +77,7 @@ impl TextTriples {
         })
     }
 
-    /// `head relation tail` by name.
+    /// Reads lines `head relation tail` of names.
     fn of_names(
         &self,
         name: String,
@@ -90,7 +89,7 @@ impl TextTriples {
         for (path, triples) in self.parts.iter().zip(&mut parts) {
             let mut tabs = None;
             each_line(path, |line, text| {
-                // Names may hold spaces where tabs separate them.
+                // If tabs separate the fields, names may contain spaces. The first line decides.
                 let tabs = *tabs.get_or_insert(text.contains('\t'));
                 let split: [Option<&str>; 4] = if tabs {
                     let mut fields = text.split('\t').map(str::trim);
@@ -101,11 +100,11 @@ impl TextTriples {
                 };
                 let [Some(head), Some(relation), Some(tail), None] = split else {
                     let expected = "head, relation and tail, separated by tabs";
-                    return Err(table_error(path, line, 0, three(expected, split[3]), text));
+                    return Err(table_error(path, line, 0, with_remedy(expected, split[3]), text));
                 };
                 let number = |field: usize, names: &mut Numbering, name: &str| {
                     let number = match name {
-                        "" => Err("a name that is not empty".to_owned()),
+                        "" => Err("a non-empty name".to_owned()),
                         name => names.number(name),
                     };
                     number.map_err(|expected| table_error(path, line, field, expected, name))
@@ -121,7 +120,7 @@ impl TextTriples {
         let listed = relations.listed_in.is_some();
         let (entities, relations) = (entities.names, relations.names);
         if !listed {
-            order(&self.parts[0], &train, &entities, &relations)?;
+            check_column_order(&self.parts[0], &train, &entities, &relations)?;
         }
         let owned = |names: Interner| names.into_texts().iter().map(str::to_owned).collect();
         Ok(KnowledgeGraph {
@@ -134,7 +133,7 @@ impl TextTriples {
         })
     }
 
-    /// Numbers `head tail relation`, behind the number of lines.
+    /// Reads the number of triples, then lines `head tail relation` of numbers.
     fn of_numbers(&self, [entities, relations]: [usize; 2]) -> Result<[Vec<Triple>; 3], DataError> {
         let mut parts: [Vec<Triple>; 3] = Default::default();
         for (path, triples) in self.parts.iter().zip(&mut parts) {
@@ -154,7 +153,7 @@ impl TextTriples {
                 }
                 let [Some(head), Some(tail), Some(relation), None] = split else {
                     let expected = "head, tail and relation, separated by spaces";
-                    return Err(table_error(path, line, 0, three(expected, split[3]), text));
+                    return Err(table_error(path, line, 0, with_remedy(expected, split[3]), text));
                 };
                 let number = |field: usize, what: &str, text: &str, bound: usize| {
                     let number = parse_u64(text).filter(|&n| n < bound as u64);
@@ -178,14 +177,15 @@ impl TextTriples {
     }
 }
 
-/// What a line of three fields should have been, where `fourth` is one too many.
-fn three(expected: &str, fourth: Option<&str>) -> Expected {
-    let times = "facts with a time are not supported; a `Builder` reads tables with timestamps";
+/// Adds a remedy if the line has a fourth field.
+fn with_remedy(expected: &str, fourth: Option<&str>) -> Expected {
+    let times = "facts with a time are not supported; read tables with timestamps with a `Builder`";
     Expected::from(expected).or(if fourth.is_some() { times } else { "" })
 }
 
-/// Refuses triples whose second and third names stand in the order of KB2E: relations are no heads, tails are.
-fn order(
+/// Returns an error if the columns seem to be in the order of KB2E: head, tail, relation. Then names of the second column
+/// are heads, too, and names of the third column are not.
+fn check_column_order(
     path: &Path,
     train: &[Triple],
     entities: &Interner,
@@ -198,18 +198,18 @@ fn order(
         return Ok(());
     }
     let why = "expected head, relation and tail, found heads in the second column and none in the third; \
-               exchange these columns if they are tail and relation, else list the relations in `relation2id.txt`";
+               swap these columns if they are tail and relation, or list the relations in `relation2id.txt`";
     Err(format_error(path, why))
 }
 
-/// Names that a file numbers.
+/// Names with numbers from a file.
 struct Names {
     path: PathBuf,
     texts: Interner,
 }
 
 impl Names {
-    /// The first of the files `<name>2id.txt` (names, then numbers) and `<names>.dict` (numbers, then names) that there is.
+    /// Reads the first existing file of `<name>2id.txt` (name, number) and `<names>.dict` (number, name).
     fn find(dir: &Path, files: [&str; 2]) -> Result<Option<Self>, DataError> {
         for (file, number_first) in files.into_iter().zip([false, true]) {
             let path = dir.join(file);
@@ -277,10 +277,10 @@ impl Names {
     }
 }
 
-/// Numbers of names: those of a file, or in the order in which they are met.
+/// Numbers of names, from a file or in order of first occurrence.
 struct Numbering {
     names: Interner,
-    /// The file that has all of them.
+    /// The file with all names.
     listed_in: Option<PathBuf>,
 }
 
@@ -291,13 +291,13 @@ impl Numbering {
             None => Self { names: Interner::default(), listed_in: None },
         }
     }
-    /// The number of a name; `Err` with what was expected.
+    /// Number of a name. `Err`: the expected content.
     fn number(&mut self, name: &str) -> Result<u32, String> {
         match &self.listed_in {
             None => Ok(self.names.number(name)),
             Some(path) => {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
-                self.names.get(name).ok_or_else(|| format!("a name that `{file}` has"))
+                self.names.get(name).ok_or_else(|| format!("a name in `{file}`"))
             }
         }
     }
@@ -307,7 +307,7 @@ fn parse_u64(text: &str) -> Option<u64> {
     parse_i64(text.as_bytes()).and_then(|n| u64::try_from(n).ok())
 }
 
-/// Calls `read` with the number and the text of every line that is not blank.
+/// Calls `read` with the number and the text of each non-blank line.
 fn each_line(
     path: &Path,
     read: impl FnMut(u64, &str) -> Result<(), DataError>,
@@ -443,12 +443,12 @@ mod tests {
         let three = "train.txt:1: expected head, relation and tail, separated by tabs";
         refused("a\tb\n", three);
         refused("a\tr\tb\t2014-01-01\n", three);
-        refused("a\tr\tb\t2014-01-01\n", "a `Builder` reads tables with timestamps");
-        refused("a\t\tb\n", ":1:2: expected a name that is not empty");
+        refused("a\tr\tb\t2014-01-01\n", "read tables with timestamps with a `Builder`");
+        refused("a\t\tb\n", ":1:2: expected a non-empty name");
         refused("a\tr\tb\na r b\n", "train.txt:2: expected head");
         refused("<u:a> <u:r> <u:b> .\n", "found N-Triples; read it with `read_rdf`");
         // KB2E: tails before relations.
-        refused("a\tb\tr\nb\tc\tr\n", "exchange these columns");
+        refused("a\tb\tr\nb\tc\tr\n", "swap these columns");
         let listed = [
             ("train.txt", "a\tb\tr\nb\tc\tr\n"),
             ("valid.txt", ""),
@@ -470,9 +470,6 @@ mod tests {
             ("entity2id.txt", "a\t0\n"),
         ]);
         let e = load_knowledge_graph(dir.path()).unwrap_err().to_string();
-        assert!(
-            e.contains("train.txt:1:3: expected a name that `entity2id.txt` has, got \"b\""),
-            "{e}"
-        );
+        assert!(e.contains("train.txt:1:3: expected a name in `entity2id.txt`, got \"b\""), "{e}");
     }
 }

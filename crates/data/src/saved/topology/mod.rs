@@ -1,18 +1,14 @@
-//! Saves the structure of a graph as one file, and loads or maps it.
+//! Saves the structure of a graph as a file, and loads or memory-maps it.
 
 mod source;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
-use burn_gnn_graph::internal::{LayoutArrays, U32Array};
 use burn_gnn_graph::{EdgeType, Graph, Relation};
 use burn_gnn_sampling::Placement;
 use safetensors::Dtype;
@@ -20,39 +16,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::checksum::checksum;
 use crate::files::{
-    FormatVersion, MappedFile, TensorIndex, TensorInfo, format_error, io_error, node_count, open,
-    setting, tensor_header, write_atomic,
+    FormatVersion, MappedFile, TensorIndex, format_error, io_error, node_count, open, setting,
+    tensor_header, write_atomic,
 };
-use source::Source;
+use source::{Source, other_file};
 
 /// Key of the description in the header of the file.
 const DESCRIPTION: &str = "topology";
-/// The version that this program writes and reads. Descriptions of version 1 need no checksum.
+/// Version of the format. Version 2 added the checksum.
 const VERSION: u32 = 2;
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
     format_version: u32,
-    /// Of the description without this entry, which is empty meanwhile.
+    /// Checksum of the description with an empty checksum.
     #[serde(skip_serializing_if = "String::is_empty")]
     checksum: String,
     node_types: Vec<(String, u64)>,
     edge_types: Vec<(String, String, String)>,
 }
 
-/// The structure of a graph out of a file: node types and counts, and every relation with its layouts by destination
-/// and by source, so that nothing is sorted when it is opened. For graphs whose edges memory does not hold, or that
-/// several processes of a machine share.
+/// The structure of a graph in a file, without features: for graphs whose edges do not fit in memory, or that several
+/// processes share.
 ///
-/// A mapped graph is a [`Graph`] like any other: samplers, layers and operators take it as it is, and sample the same
-/// blocks. Features come from a [`FeatureSource`](burn_gnn_sampling::FeatureSource) of their own. What is derived from
-/// a relation (a renumbered copy, a subgraph) is in memory.
+/// The file contains node types and counts, and each relation with its CSC and CSR layouts, so that opening it sorts
+/// nothing. A memory-mapped graph is an ordinary [`Graph`]: samplers, layers and operators accept it, and samplers draw the
+/// same blocks. Its features come from a separate [`FeatureSource`](burn_gnn_sampling::FeatureSource). Graphs derived from
+/// it, such as subgraphs, are in memory.
 ///
-/// The file is safetensors with u32 tensors `<src:relation:dst>/src` and `/dst` in edge order, `/csc/indptr`,
-/// `/csc/indices`, `/csc/edge_ids` and the same of `/csr` (`edge_ids` where edges are not in the order of the layout),
-/// and a description with a checksum in its header: up to 24 bytes per edge and 8 per node of each endpoint. It must
-/// not be changed while it is mapped, by any program; [`Placement::Mapped`] says what happens otherwise.
-/// [`write`](Self::write) renames a new one over it, which does no harm: what is mapped stays the old one.
+/// # File format
+/// A safetensors file with u32 tensors. For each relation it contains `<src:relation:dst>/src` and `/dst` in edge order,
+/// `/csc/indptr`, `/csc/indices` and `/csc/edge_ids`, and the same for `/csr`. `edge_ids` is missing if the edges are in the
+/// order of the layout. The header contains a description with a checksum. The size is at most 24 bytes per edge, and 8
+/// bytes per source and destination node.
+///
+/// No program may modify the file while it is mapped; see [`Placement::Mapped`]. [`write`](Self::write) is safe: it renames
+/// a new file to the path, and mapped graphs keep the old content.
 ///
 /// ```
 /// use burn_gnn_data::Topology;
@@ -81,14 +81,14 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Writes the structure of a graph, without features and ids, under a temporary name that is renamed to `path`.
+    /// Writes the structure of a graph, without features and ids. The file is written to a temporary name and renamed.
     ///
     /// # Errors
-    /// [`DataError::Io`].
+    /// [`DataError::Io`] if the file cannot be written.
     ///
     /// # Cost
-    /// A layout that is not there yet is made, written and freed before the next one: `O(E + V)` and 8 bytes per edge
-    /// for each. Otherwise no memory grows with the graph.
+    /// `O(E + V)`. A layout that has not been built yet is built, written and freed before the next one, with 8 bytes per
+    /// edge. Existing layouts need no further memory.
     pub fn write(graph: &Graph, path: impl AsRef<Path>) -> Result<(), DataError> {
         let path = path.as_ref();
         let mut tensors: Vec<(String, [usize; 1])> = vec![];
@@ -146,18 +146,21 @@ impl Topology {
         })
     }
 
-    /// Opens a file that [`write`](Self::write) wrote.
+    /// Opens a file that [`write`](Self::write) wrote, in memory or memory-mapped.
     ///
     /// # Errors
-    /// [`DataError::Io`]; [`DataError::Format`] for a file that is damaged, of another kind or version, or whose
-    /// layouts are not those of its edges; [`GraphError::NodeOutOfRange`]; [`Placement::Device`].
+    /// * [`DataError::Io`] if the file cannot be read.
+    /// * [`DataError::Format`] for a damaged file, another format, and layouts that do not match the edges.
+    /// * [`DataError::Version`] for another version of the format.
+    /// * [`GraphError::NodeOutOfRange`](burn_gnn_graph::GraphError::NodeOutOfRange) for an edge with an invalid endpoint.
+    /// * [`GraphError::Setting`](burn_gnn_graph::GraphError::Setting) for [`Placement::Device`].
     ///
     /// # Cost
-    /// Reads the file once and checks it, by all threads; the nodes of a mapped one take no memory for that but what
-    /// the system can drop.
+    /// Reads and validates the whole file once, in parallel. With [`Placement::Mapped`], `src`, `dst` and `indices` stay in
+    /// the page cache, which the system can reclaim; `indptr` and `edge_ids` are in memory.
     pub fn open(path: impl AsRef<Path>, placement: Placement) -> Result<Self, DataError> {
         if let Placement::Device(device) = &placement {
-            let expected = "`Placement::Memory` or `Placement::Mapped`: operators copy edges to a device when they first need them";
+            let expected = "`Placement::Memory` or `Placement::Mapped`; operators copy edges to a device on first use";
             return Err(setting("placement", expected, &format!("{device:?}")));
         }
         Self::read(path.as_ref(), placement).map_err(|e| e.in_file(path))
@@ -179,11 +182,11 @@ impl Topology {
         let json = |e: serde_json::Error| wrong(e.to_string());
         serde_json::from_str::<FormatVersion>(text).map_err(json)?.check(path, VERSION)?;
         let mut d: Description = serde_json::from_str(text).map_err(json)?;
-        // Layouts are compared with edges below; that names and counts of types without edges are right, only the sum
-        // tells.
+        // Layouts are compared with the edges below. Names and counts of types without edges are protected only by the
+        // checksum.
         if std::mem::take(&mut d.checksum) != checksum(&d) {
             return Err(wrong(
-                "a description of another checksum: it was changed or damaged after it was written"
+                "a description with a wrong checksum: it was modified or damaged after it was written"
                     .into(),
             ));
         }
@@ -205,39 +208,34 @@ impl Topology {
         }
         let tensors = file.header.count();
         if used != tensors {
-            return Err(wrong(format!("{tensors} tensors where {used} are described")));
+            return Err(wrong(format!("{tensors} tensors instead of the described {used}")));
         }
         Ok(Self { graph: b.build()?, placement, path: path.into(), bytes })
     }
 
-    /// The graph, with no features.
+    /// The graph, without features.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
-    /// The graph, with no features; a mapped file stays open as long as it or a clone of it is there.
+    /// Returns the graph, without features. A mapped file stays open until the graph and its clones are dropped.
     pub fn into_graph(self) -> Graph {
         self.graph
     }
-    /// Where it lives.
+    /// Placement of the arrays.
     pub fn placement(&self) -> Placement {
         self.placement.clone()
     }
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-/// The error for a file of another kind or a damaged one.
-fn other_file(path: &Path, found: &str) -> DataError {
-    format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"))
-}
-
-/// Names of the layouts in the file, in their order, each with the relation whose layout by destination it is.
+/// Names of the layouts in the order of the file. Each layout is the CSC layout of the returned relation.
 fn layouts(r: &Relation) -> [(&'static str, Relation); 2] {
     [("csc", r.clone()), ("csr", r.reverse())]
 }

@@ -1,18 +1,34 @@
-//! Reads or maps the arrays of a topology file.
+//! Reads or memory-maps the arrays of a topology file.
 
-use super::*;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
 
-/// Numbers in a mapped file.
+use burn_gnn_files::DataError;
+use burn_gnn_graph::internal::{LayoutArrays, U32Array};
+use burn_gnn_graph::{EdgeType, GraphError, Relation};
+use safetensors::Dtype;
+
+use crate::files::{MappedFile, TensorIndex, TensorInfo, format_error, io_error};
+
+/// Error for a file in another format, or a damaged file.
+pub(super) fn other_file(path: &Path, found: &str) -> DataError {
+    format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"))
+}
+
+/// Array of u32 in a mapped file.
 struct MappedU32Array {
     map: Arc<MappedFile>,
-    /// In bytes.
+    /// Offset in bytes.
     start: usize,
+    /// End offset in bytes.
     end: usize,
 }
 
 impl MappedU32Array {
-    /// `None` where the file ends before, which may have become shorter since its length was checked, or where the
-    /// numbers are not at a multiple of four bytes.
+    /// `None` if the range is outside the file, which may have been truncated after its length was checked, or if it is
+    /// not aligned to four bytes.
     fn new(map: Arc<MappedFile>, start: usize, bytes: usize) -> Option<Self> {
         let end = start.checked_add(bytes)?;
         let fits = map
@@ -28,13 +44,13 @@ impl AsRef<[u32]> for MappedU32Array {
     }
 }
 
-/// A file that is being opened.
+/// An open topology file.
 pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
     pub(super) file: File,
-    /// Where the data begin.
+    /// Offset of the data.
     pub(super) data: u64,
-    /// The whole file, where it is to be mapped.
+    /// The mapped file, if it is opened with [`Placement::Mapped`](burn_gnn_sampling::Placement::Mapped).
     pub(super) map: Option<Arc<MappedFile>>,
     pub(super) header: TensorIndex,
 }
@@ -51,8 +67,8 @@ impl Source<'_> {
             *used += 1;
             format!("{t}/{name}")
         };
-        // Nodes may stay in the file; what unsafe code relies on is memory, which nobody else can change once it was
-        // checked.
+        // Node ids may stay in the mapped file. Offsets and edge ids, on which unsafe code relies, are copied to memory,
+        // because another process could modify a mapped file after the check.
         let (src, dst) = (self.nodes(&key("src"))?, self.nodes(&key("dst"))?);
         if src.len() != dst.len() {
             return Err(format_error(
@@ -81,7 +97,7 @@ impl Source<'_> {
         })
     }
 
-    /// Where a tensor of ids or offsets lies in the file, and how many bytes it has.
+    /// Offset and length of a tensor in bytes.
     fn tensor(&self, key: &str) -> Result<(u64, usize), DataError> {
         let TensorInfo { dtype, shape, data } = self.header.tensor(key).ok_or_else(|| {
             format_error(self.path, format!("expected a tensor `{key}`, found none"))
@@ -95,33 +111,33 @@ impl Source<'_> {
         Ok((self.data + data.start, (data.end - data.start) as usize))
     }
 
-    /// The numbers of a tensor, read, or left where they are in a mapped file.
+    /// Node ids of a tensor, in memory or in the mapped file.
     fn nodes(&self, key: &str) -> Result<U32Array, DataError> {
         let Some(map) = &self.map else { return self.numbers(key).map(U32Array::from) };
-        let (place, bytes) = self.tensor(key)?;
-        let words = usize::try_from(place)
+        let (offset, bytes) = self.tensor(key)?;
+        let words = usize::try_from(offset)
             .ok()
             .and_then(|start| MappedU32Array::new(map.clone(), start, bytes));
         words.map(|words| U32Array::shared(Arc::new(words))).ok_or_else(|| {
             format_error(
                 self.path,
-                format!("`{key}`: expected a place at a multiple of four bytes, found another"),
+                format!("`{key}`: expected an offset at a multiple of four bytes, found another"),
             )
         })
     }
 
-    /// The numbers of a tensor, read.
+    /// Reads a tensor to memory.
     fn numbers(&self, key: &str) -> Result<Vec<u32>, DataError> {
-        let (place, bytes) = self.tensor(key)?;
-        self.read(place, bytes).map_err(|e| io_error(self.path, e))
+        let (offset, bytes) = self.tensor(key)?;
+        self.read(offset, bytes).map_err(|e| io_error(self.path, e))
     }
 
-    fn read(&self, place: u64, bytes: usize) -> std::io::Result<Vec<u32>> {
+    fn read(&self, offset: u64, bytes: usize) -> std::io::Result<Vec<u32>> {
         let (mut file, mut words) = (&self.file, vec![]);
-        // A file may claim a length (of holes) that no memory holds.
+        // A sparse file may be much longer than the memory.
         words.try_reserve_exact(bytes / 4).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
         words.resize(bytes / 4, 0);
-        file.seek(SeekFrom::Start(place))?;
+        file.seek(SeekFrom::Start(offset))?;
         file.read_exact(bytemuck::cast_slice_mut(&mut words))?;
         Ok(words)
     }

@@ -1,7 +1,8 @@
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::Device;
-use burn_gnn_graph::Stream;
+use burn_gnn_graph::{GraphError, Stream};
 use burn_gnn_sampling::{NeighborSampler, SampleKey};
 
 use super::*;
@@ -24,7 +25,7 @@ fn graph() -> Graph {
 }
 
 #[test]
-fn same_graph_and_same_samples_wherever_it_lives() {
+fn graph_and_samples_are_the_same_in_memory_and_mapped() {
     let (dir, g) = (tempfile::tempdir().unwrap(), graph());
     let file = dir.path().join("g");
     Topology::write(&g, &file).unwrap();
@@ -198,7 +199,7 @@ fn a_description_without_checksum() {
         assert!(e.to_string().contains(expected), "{e}");
     };
     let count = (r#"[\"idle\",7]"#, r#"[\"idle\",8]"#);
-    refused(&[count], "another checksum");
+    refused(&[count], "a wrong checksum");
     refused(&[(entry, "")], "missing field `checksum`");
     refused(&[(entry, ""), count], "missing field `checksum`");
     let version = (r#"\"format_version\":2"#, r#"\"format_version\":1"#);
@@ -342,7 +343,7 @@ mod limited {
             assert!(bytes > 3 * 1024 * MEMORY as u64, "{bytes} bytes");
         }
         let run = format!(
-            "ulimit -d {MEMORY} && exec \"$0\" --exact --ignored topology::tests::limited::files_larger_than_memory"
+            "ulimit -d {MEMORY} && exec \"$0\" --exact --ignored saved::topology::tests::limited::files_larger_than_memory"
         );
         let mut child = std::process::Command::new("sh");
         // A thread has a stack, of which a large machine would have many.

@@ -4,9 +4,10 @@ use std::hash::Hasher;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
-use burn_gnn_data::{AtomicFile, read_file};
+use burn_gnn_data::AtomicFile;
 use burn_gnn_files::DataError;
 use burn_gnn_files::internal::cut;
+use burn_gnn_files::internal::read_file;
 use twox_hash::XxHash3_64;
 
 use crate::error::DistError;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn_gnn_data::read_file;
 use burn_gnn_files::internal::cut;
+use burn_gnn_files::internal::read_file;
 
 use super::book::read_book;
 use super::tensors::{TensorFile, TensorReader};

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use burn_gnn_data::{read_file, sync_dir};
+use burn_gnn_data::sync_dir;
 use burn_gnn_files::internal::cut;
+use burn_gnn_files::internal::read_file;
 
 use crate::error::DistError;
 use crate::partition::format::checksummed_file::{is_sum, pending_path};
