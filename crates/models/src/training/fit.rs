@@ -6,6 +6,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn_gnn_files::internal::Progress;
 use burn_gnn_sampling::SampleKey;
+use tracing::debug_span;
 
 use crate::error::ModelError;
 use crate::metrics::evaluation::Evaluation;
@@ -113,11 +114,12 @@ where
     let (start, first) = (Instant::now(), run.history.len());
     while run.history.len() < config.epochs && !run.is_stopped(config.patience) {
         let epoch = run.history.len();
+        let _span = debug_span!("epoch").entered();
         let (mut all, mut loss, mut lr) = (Evaluation::default(), Loss::default(), config.lr);
         for (batch, data) in train.batches(epoch as u64).enumerate() {
             let key = SampleKey::new(config.seed).at(epoch as u64, run.step);
             run.step += 1;
-            let outcome = task.step(&model, &data?, key)?;
+            let outcome = debug_span!("forward").in_scope(|| task.step(&model, &data?, key))?;
             let outcome = outcome.with_class_weights(config.class_weights.as_ref());
             if epoch == 0 {
                 agree(outcome.check(), sync)?;
@@ -126,14 +128,15 @@ where
                 continue;
             }
             let (own, total) = (outcome.loss(), outcome.total());
-            let grads = GradientsParams::from_grads(own.backward(), &model);
+            let grads = debug_span!("backward")
+                .in_scope(|| GradientsParams::from_grads(own.backward(), &model));
             let metric = run.metric.get_or_insert_with(|| outcome.default_metric());
             all.add(&outcome, metric.needs_rows())?;
             drop(outcome);
             let grads = sync.sum_gradients(&model, grads, &|p| task.is_rank_owned(&model, p));
             let rates = run.schedule.step();
             lr = rates.base();
-            model = run.optimizer.step(rates, model, grads);
+            model = debug_span!("step").in_scope(|| run.optimizer.step(rates, model, grads));
             let mut mean = [own.inner().into_scalar::<f64>()];
             sync.sum(&mut mean);
             let [mean] = mean;
@@ -266,6 +269,7 @@ fn each_outcome<M, B, T: Task<M, B>, D: Batches<B>>(
     sync: &impl GradientSync,
     mut f: impl FnMut(&Outcome) -> Result<(), ModelError>,
 ) -> Result<(), ModelError> {
+    let _span = debug_span!("evaluate").entered();
     for (step, batch) in (0..).zip(data.batches(0)) {
         let outcome = task.step(model, &batch?, SampleKey::new(seed).at(0, step))?;
         agree(outcome.check(), sync)?;
