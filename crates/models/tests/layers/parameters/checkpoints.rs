@@ -731,7 +731,7 @@ fn masks_and_counters_do_not_stop_a_file() {
     assert_eq!(values(&conv.weight.unwrap().val()), [1.0, 2.0]);
     // The same in a `.pt` file.
     let names: Vec<String> =
-        file("checkpoint").at("kinds.").tensors().map(|(n, _)| n.to_owned()).collect();
+        file("files/checkpoint").at("kinds.").tensors().map(|(n, _)| n.to_owned()).collect();
     assert_eq!(names, ["bf16", "f16", "f64"]);
 }
 

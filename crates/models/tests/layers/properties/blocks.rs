@@ -273,5 +273,5 @@ fn a_block_for_every_hop_is_asked_for() {
     // One block under all hops.
     let last = &batch.blocks[1];
     let one = panic_text(|| appnp(2).forward(last, pick(&matrix(d, "x", 6, 4), last.src_nodes(0))));
-    assert!(one.contains("a block for each (`forward_hops`)"), "{one}");
+    assert!(one.contains("a block for each hop (`forward_hops`)"), "{one}");
 }
