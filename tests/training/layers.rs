@@ -2,7 +2,6 @@
 
 use burn::module::Module;
 use burn::nn::{Linear, LinearConfig};
-use burn::tensor::activation::sigmoid;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::dist::{
     DistError, DistGraph, DistSampler, LocalPartition, PartitionConfig, PartitionMethod,
@@ -189,7 +188,7 @@ impl MessagePassing for Gated {
         Reduce::Mean
     }
     fn message(&self, x_j: EdgeTensor, x_i: EdgeTensor, f: Option<EdgeTensor>) -> EdgeTensor {
-        let gate = x_j.clone().dot(x_i).map(sigmoid);
+        let gate = x_j.clone().dot(x_i).map(|z| (z * 0.5).tanh() * 0.5 + 0.5);
         match f {
             Some(f) => (x_j + f) * gate,
             None => x_j * gate,

@@ -41,7 +41,7 @@ impl MessagePassing for Gated {
         Reduce::Mean
     }
     fn message(&self, x_j: EdgeTensor, x_i: EdgeTensor, f: Option<EdgeTensor>) -> EdgeTensor {
-        let gate = x_j.clone().dot(x_i).map(burn::tensor::activation::sigmoid);
+        let gate = x_j.clone().dot(x_i).map(|z| (z * 0.5).tanh() * 0.5 + 0.5);
         match f {
             Some(f) => (x_j + f) * gate,
             None => x_j * gate,
