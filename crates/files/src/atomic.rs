@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::DataError;
+use crate::error::DataError;
 use crate::open::io_error;
 
 /// Part of a temporary name, between the name of the file and six random characters.

@@ -25,11 +25,14 @@ pub use npy_header::NpyHead;
 /// Shared by the other crates of this library; not part of the public API.
 #[doc(hidden)]
 pub mod internal {
+    pub use crate::atomic::{AtomicFile, DirLock, create_dirs, lock_dir, sync_dir, write_atomic};
     pub use crate::atomic::{LOCK, abandoned, builder, folder, locked, prefix, remove_abandoned};
     pub use crate::checksum::Hash;
     pub use crate::counting_reader::CountingReader;
+    pub use crate::error::DataError;
     pub use crate::half_rows::widen_f16;
     pub use crate::mapped_file::MappedFile;
+    pub use crate::npy_header::NpyHead;
     pub use crate::npy_header::{ArrayHead, EntryType};
     pub use crate::open::{
         format_error, inside, io_error, open, open_with, read_bounded, read_error, read_file,
@@ -40,7 +43,4 @@ pub mod internal {
     pub use crate::tensor_index::{TensorIndex, TensorInfo};
     pub use crate::tensor_views::TensorViews;
     pub use crate::truncate::{Cut, cut, cut_quoted};
-    pub use crate::{
-        AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic,
-    };
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use memmap2::Mmap;
 
-use crate::DataError;
+use crate::error::DataError;
 use crate::open::{io_error, open};
 
 /// How long a lock is retried.

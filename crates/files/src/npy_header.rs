@@ -7,7 +7,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::DataError;
+use crate::error::DataError;
 use crate::open::{format_error, read_error};
 use crate::truncate::cut;
 

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use crate::DataError;
+use crate::error::DataError;
 use crate::truncate::{cut, cut_quoted};
 
 /// A [`DataError::Format`]. Quoted texts are truncated, since they may come from the file.
