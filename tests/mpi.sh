@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The tests of ranks that are processes:  tests/mpi.sh BINARY
-# BINARY: the test `mpi` of crates/dist, which runs on processes the tests that crates/dist/tests/dist/list.rs names. Every run that a rank
-# breaks must fail everywhere, and soon.
+# Tests ranks as processes:  tests/mpi.sh BINARY
+# BINARY: the test `mpi` of crates/dist, which runs the tests listed in crates/dist/tests/dist/list.rs on processes. If one rank fails, all
+# ranks must fail within seconds.
 set -euo pipefail
 binary=$1
 run() { # ranks, seconds, arguments

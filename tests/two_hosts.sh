@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Ranks on two hosts that share nothing but a cable:  tests/two_hosts.sh MPI_TEST [REPRODUCE]
-# MPI_TEST: the test `mpi` of crates/dist; REPRODUCE: that example, built with the feature `mpi`, whose command `rgcn-distributed` runs. The hosts are network namespaces of
-# this machine, so that only TCP joins them. Needs root, iproute2 and Open MPI.
+# Tests ranks on two hosts that are connected only by a network:  tests/two_hosts.sh MPI_TEST [REPRODUCE]
+# MPI_TEST: the test `mpi` of crates/dist; REPRODUCE: the example `reproduce`, built with the feature `mpi`, whose command `rgcn-distributed` is
+# run. The hosts are network namespaces of this machine, connected only by TCP. Needs root, iproute2 and Open MPI.
 set -euo pipefail
 binary=$(realpath "$1")
 example=${2:+$(realpath "$2")}
@@ -28,7 +28,7 @@ host() { # namespace, device, address
 host "$a" gnn-va 10.77.0.1
 host "$b" gnn-vb 10.77.0.2
 
-# What ssh is elsewhere: the first argument names the host. Each host has its name, by which ranks find those of their own host.
+# Replaces ssh: the first argument is the host. Each host has a host name, by which ranks find the other ranks of their host.
 cat >"$work/agent" <<EOF
 #!/usr/bin/env bash
 shift
@@ -52,7 +52,7 @@ if [ -n "$example" ]; then
   start 2 "$example" rgcn-distributed --mpi --epochs 3 --out "$work/parts" >"$work/both"
   diff <(losses "$work/alone") <(losses "$work/both")
   [ -n "$(losses "$work/both")" ]
-  echo "two hosts: the losses of three sampled epochs are those of one process"
+  echo "two hosts: the losses of three sampled epochs equal those of one process"
 fi
 
 ranks_left() { { ip netns pids "$a"; ip netns pids "$b"; } | xargs -r -n1 ps -o comm= -p | grep -c "^$(basename "$binary" | cut -c1-15)$" || true; }
@@ -64,7 +64,7 @@ ends() { # what happened
     fi
     sleep 0.1
   done
-  echo "two hosts: $1: $(ranks_left) ranks are still there after 10 s" >&2
+  echo "two hosts: $1: $(ranks_left) ranks are still running after 10 s" >&2
   exit 1
 }
 traffic() {
