@@ -1,14 +1,14 @@
-//! Compares numbers and texts of panics.
+//! Compares numbers, and returns the messages of panics.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rayon::ThreadPoolBuilder;
 
-/// `got` is `want` up to `tolerance`, absolute near 0 and relative to large numbers; NaN is equal to nothing.
+/// Asserts that `got` equals `want` up to `tolerance`, absolute near 0 and relative for large
+/// numbers. NaN is never equal.
 ///
-/// # Panics
-/// With `what` and the entry.
+/// # Panics If an entry differs, with `what` and the entry.
 #[track_caller]
 pub fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
     assert_eq!(got.len(), want.len(), "{what}: number of entries");
@@ -19,10 +19,10 @@ pub fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
     }
 }
 
-/// As [`assert_close`], by the size of the largest number: for entries of which each may be a difference of large ones.
+/// As [`assert_close`], relative to the largest entry of `want`, for entries that may be
+/// differences of large numbers.
 ///
-/// # Panics
-/// With `what` and the bound.
+/// # Panics If an entry differs, with `what` and the bound.
 #[track_caller]
 pub fn assert_close_to_largest(what: impl Display, got: &[f64], want: &[f64], tolerance: f64) {
     let bound = tolerance * (1.0 + want.iter().fold(0.0f64, |most, x| most.max(x.abs())));
@@ -30,10 +30,9 @@ pub fn assert_close_to_largest(what: impl Display, got: &[f64], want: &[f64], to
     assert!(got.iter().zip(want).all(|(a, b)| (a - b).abs() <= bound), "{what}, bound {bound:e}");
 }
 
-/// Whatever `run` returns has the same bits on one thread, two and three.
+/// Asserts that the result of `run` has the same bits on one, two and three threads.
 ///
-/// # Panics
-/// With `what` and the number of threads.
+/// # Panics If the bits differ, with `what` and the number of threads.
 #[track_caller]
 pub fn assert_same_bits_on_threads(what: impl Display, run: impl Fn() -> Vec<f64> + Sync) {
     let on = |threads| -> Vec<u64> {
@@ -46,17 +45,17 @@ pub fn assert_same_bits_on_threads(what: impl Display, run: impl Fn() -> Vec<f64
     }
 }
 
-/// Central differences of a loss in each of `n` entries; `loss(i, by)` has entry `i` moved by so much.
+/// Returns central differences of a loss for each of `n` entries; `loss(i, by)` is the loss with
+/// `by` added to entry `i`.
 ///
-/// Their error is about `step² / 6` times the third derivative, and `1e-16 / step`.
+/// The error is about `step² / 6` times the third derivative, plus `1e-16 / step`.
 pub fn central_differences(n: usize, step: f64, loss: impl Fn(usize, f64) -> f64) -> Vec<f64> {
     (0..n).map(|i| (loss(i, step) - loss(i, -step)) / (2.0 * step)).collect()
 }
 
-/// The text of the panic of a call that must panic.
+/// Returns the message of the panic of `call`.
 ///
-/// # Panics
-/// If it does not.
+/// # Panics If `call` does not panic.
 #[track_caller]
 pub fn panic_text<T>(call: impl FnOnce() -> T) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(call)) else { panic!("expected a panic") };

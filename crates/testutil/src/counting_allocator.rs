@@ -1,10 +1,12 @@
-//! Counts allocations, for tests of memory: of the whole process, so one test to a binary, or one after the other.
+//! Counts allocations, for tests of memory. The counters are global, so each test needs a separate
+//! binary, or tests must run sequentially.
 #![allow(unsafe_code, reason = "an allocator is unsafe to write")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The system's allocator, counted: `#[global_allocator] static ALLOCATOR: CountingAllocator = CountingAllocator;`.
+/// The system's allocator with counters: `#[global_allocator] static ALLOCATOR: CountingAllocator =
+/// CountingAllocator;`.
 #[derive(Debug)]
 pub struct CountingAllocator;
 
@@ -23,18 +25,18 @@ pub fn live() -> usize {
     LIVE.load(Relaxed)
 }
 
-/// From now on the peak is counted again.
+/// Resets the peak to the bytes in use.
 pub fn reset() {
     START.store(live(), Relaxed);
     MOST.store(live(), Relaxed);
 }
 
-/// Most bytes in use since the reset, beyond those in use then.
+/// Peak of the bytes in use since the last reset, minus the bytes in use at the reset.
 pub fn above_reset() -> usize {
     MOST.load(Relaxed).saturating_sub(START.load(Relaxed))
 }
 
-/// Most bytes in use during `run`, beyond `before`.
+/// Peak of the bytes in use during `run`, minus `before`.
 pub fn peak(before: usize, run: impl FnOnce()) -> usize {
     reset();
     run();

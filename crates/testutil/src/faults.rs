@@ -6,12 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How often each writer is killed: `BURN_GNN_KILLS`, or a few times.
+/// Number of kills of each writer: `BURN_GNN_KILLS`, 6 by default.
 pub fn kills() -> u64 {
     std::env::var("BURN_GNN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(6)
 }
 
-/// A number in 0..1 for a purpose and a place: the same in every run.
+/// Returns a pseudo-random number in 0..1 as a function of `purpose` and `at`.
 pub fn draw(purpose: &str, at: u64) -> f64 {
     // SplitMix64.
     let mut z = purpose.bytes().fold(at.wrapping_mul(0x9E37_79B9_7F4A_7C15), |h, b| {
@@ -22,22 +22,23 @@ pub fn draw(purpose: &str, at: u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A test of this program as a separate process.
+/// Returns the command that runs one test of this program in a separate process.
 pub fn process(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).stdout(Stdio::null());
     command
 }
 
-/// Names the folder and the first version of a process that is to be killed.
+/// Environment variable with the first version and the folder of a process that will be killed.
 const WRITER: &str = "BURN_GNN_KILLED_WRITER";
 
-/// The body of a test that [`killed`] starts: writes one version after the other to a folder. Otherwise nothing.
+/// Body of a test that [`killed`] starts: writes successive versions to a folder until the process
+/// is killed. Does nothing if [`killed`] did not start the process.
 pub fn write_until_killed(write: impl Fn(&Path, u64)) {
     let Ok(text) = std::env::var(WRITER) else { return };
     let (first, dir) = text.split_once(' ').unwrap();
     for version in first.parse::<u64>().unwrap().. {
-        // Whoever listens has ended, without killing this one.
+        // The parent process has ended without killing this process.
         if writeln!(std::io::stderr(), "begin {version}").is_err() {
             return;
         }
@@ -46,8 +47,9 @@ pub fn write_until_killed(write: impl Fn(&Path, u64)) {
     }
 }
 
-/// Kills processes that run `test`, whose body is [`write_until_killed`], at random moments. `version` reads what is in
-/// the folder: it must be the version that was written last, or the one that was being written.
+/// Kills processes that run `test`, whose body is [`write_until_killed`], at random moments.
+/// `version` reads the version in the folder, which must be the last complete version or the
+/// version that was being written.
 pub fn killed(what: &str, test: &str, version: impl Fn(&Path) -> Option<u64>) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let (mut now, mut took) = (None, Duration::from_millis(2));
@@ -65,7 +67,7 @@ pub fn killed(what: &str, test: &str, version: impl Fn(&Path) -> Option<u64>) ->
             stderr.lines().map_while(Result::ok).for_each(|l| drop(send.send(l)))
         });
         let mut seen = vec![wait_for(&mut child, &lines, "begin")];
-        // Every fourth kill falls into the first write of its process, the others into a later one.
+        // Every fourth kill hits the first write of its process, the other kills a later write.
         if i % 4 != 0 {
             let start = Instant::now();
             seen.push(wait_for(&mut child, &lines, "end"));
@@ -100,12 +102,12 @@ pub fn killed(what: &str, test: &str, version: impl Fn(&Path) -> Option<u64>) ->
     dir
 }
 
-/// The next line of a child; a child that ends instead is a failure.
+/// Returns the next line of the child that begins with `word`. Panics if the child ends.
 fn wait_for(child: &mut Child, lines: &mpsc::Receiver<String>, word: &str) -> String {
     loop {
         match lines.recv_timeout(Duration::from_secs(120)) {
             Ok(line) if line.starts_with(word) => return line,
-            // A warning of the library, or a panic's message, which the end of the process follows.
+            // A warning of the library, or the message of a panic before the process ends.
             Ok(line) => println!("{line}"),
             Err(e) => {
                 let _ = child.kill();
@@ -115,11 +117,12 @@ fn wait_for(child: &mut Child, lines: &mpsc::Receiver<String>, word: &str) -> St
     }
 }
 
-/// Names the folder in which a small disk is mounted.
+/// Environment variable with the folder in which a small disk is mounted.
 const DISK: &str = "BURN_GNN_SMALL_DISK";
 
-/// Runs `test`, which calls this, in a process that has a disk of so many KiB of its own, and returns the folder there.
-/// In the process that was asked to run the test it is `None`, also where no disk can be mounted, which is printed.
+/// Runs `test`, which calls this function, in a child process with a separate disk of `kib` KiB.
+/// Returns the folder of the disk in the child and `None` in the parent. If no disk can be mounted,
+/// prints this and returns `None`.
 pub fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os(DISK) {
         return Some(dir.into());
@@ -127,7 +130,7 @@ pub fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
     let dir = tempfile::tempdir().unwrap();
     let mount = format!("mount -t tmpfs -o size={kib}k tmpfs \"$0\" && exec \"$@\"");
     let unshared = |command: &[&std::ffi::OsStr]| {
-        // Root may mount in a namespace of its own, others are root in one.
+        // `-U` makes other users root in the namespace, so that they may mount.
         let mut unshare = Command::new("unshare");
         unshare
             .args(["-Urm", "sh", "-c", &mount])
@@ -158,9 +161,10 @@ pub fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
     None
 }
 
-/// Lets a writer run with no room, with 4 KiB, with 8 and so on, until it gets through. `old` and `new` write to a
-/// folder, `version` tells which of the two it holds. A write that fails says so, names the disk and a file in the
-/// folder, and leaves the old version and no other file than before.
+/// Runs a writer with 0, 4, 8 and more KiB of free space until it succeeds. `old` and `new` write
+/// to a folder, `version` returns which of the two it contains. A failed write must return an error
+/// that names the full disk and a file in the folder, keep the old version, and leave no additional
+/// files.
 pub fn full_disk(
     what: &str,
     disk: &Path,
@@ -209,7 +213,7 @@ pub fn full_disk(
     );
 }
 
-/// All files under a folder, by name.
+/// Returns all files in a folder and its subfolders, sorted by path.
 pub fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = vec![];
     for entry in std::fs::read_dir(dir).unwrap() {

@@ -6,12 +6,12 @@ use crate::{Kind, skip};
 
 const GOLDEN: &str = "BURN_GNN_GOLDEN";
 
-/// The data sets of `tests/data`, which every clone has.
+/// Names of the data sets in `tests/data`, which every clone has.
 pub(crate) const OF_THE_REPOSITORY: [&str; 4] = ["cora", "cora_graphlearn", "citeseer", "wn18rr"];
 
-/// The root of the workspace: the first folder with a `Cargo.lock`, upwards from the package whose tests run.
+/// Root of the workspace: the nearest folder with a `Cargo.lock` above the package whose tests run.
 pub(crate) fn root() -> PathBuf {
-    // Cargo sets the variable for tests; what was compiled in is of the machine that compiled.
+    // Cargo sets the variable for tests. The path that is compiled in may be from another machine.
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     let root = package.ancestors().find(|dir| dir.join("Cargo.lock").is_file());
@@ -19,8 +19,8 @@ pub(crate) fn root() -> PathBuf {
         .to_owned()
 }
 
-/// The folder of a data set in `tests/data`, or in `../shared/data` beside the workspace; where there is neither, the
-/// test is skipped.
+/// Returns the folder of a data set in `tests/data`, or in `../shared/data` next to the workspace.
+/// If neither exists, the test is skipped.
 ///
 /// # Panics
 /// As [`skip`].
@@ -34,7 +34,7 @@ pub fn data(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// What a test lacks without a data set.
+/// Kind of the requirement for a data set.
 pub(crate) fn kind_of(name: &str) -> Kind {
     if OF_THE_REPOSITORY.contains(&name) { Kind::Data } else { Kind::Shared }
 }
@@ -43,11 +43,10 @@ pub(crate) fn data_in(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
     folders.iter().map(|folder| folder.join(name)).find(|dir| dir.is_dir())
 }
 
-/// The folder of the golden vectors: the one that `BURN_GNN_GOLDEN` names, or `tests/golden/vectors`; where the
-/// variable is not set and the folder is not there, the test is skipped.
+/// Returns the folder of the golden vectors: `BURN_GNN_GOLDEN`, or `tests/golden/vectors`. If the
+/// variable is not set and the folder does not exist, the test is skipped.
 ///
-/// # Panics
-/// Where `BURN_GNN_GOLDEN` names a folder without `manifest.json`; and as [`skip`].
+/// # Panics If `BURN_GNN_GOLDEN` is a folder without `manifest.json`, and as [`skip`].
 #[must_use]
 pub fn golden() -> Option<PathBuf> {
     let found = golden_in(std::env::var_os(GOLDEN).map(PathBuf::from), &root())

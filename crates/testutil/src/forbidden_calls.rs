@@ -1,11 +1,13 @@
-//! Searches the libraries' sources for files that are opened without the check of `files::open`, and for prints.
+//! Searches the sources of the libraries for files that are opened without
+//! `burn_gnn_files::internal::open`, and for prints.
 
 use std::path::Path;
 
 use crate::folders::root;
 use crate::modules::code;
 
-/// Ways to open a file by its path: each waits for the writer of a pipe and reads devices that never end.
+/// Calls that open a file by its path. Each of them blocks on a pipe without writer and reads
+/// devices without end.
 const OPENS: [&str; 6] = [
     "File::open(",
     "File::create(",
@@ -15,7 +17,7 @@ const OPENS: [&str; 6] = [
     "fs::read_to_string(",
 ];
 
-/// Where such a call is right, and why.
+/// Files in which such a call is allowed, with the reason.
 const ALLOWED: [(&str, &str); 6] = [
     ("crates/files/src/open.rs", "the check itself"),
     ("crates/files/src/atomic.rs", "new files, folders, and locks whose kind is compared"),
@@ -25,10 +27,10 @@ const ALLOWED: [(&str, &str); 6] = [
     ("crates/data/src/files/corrupt_file.rs", "compiled for tests alone"),
 ];
 
-/// Files of the system, whose path is in the call.
+/// Prefixes of literal paths of system files, which are allowed.
 const OF_SYSTEM: [&str; 2] = ["\"/proc/", "\"/sys/"];
 
-/// Lines of a source that open a file by path, without comments and tests.
+/// Returns the lines of a source, without comments and tests, that open a file by path.
 fn opens(text: &str) -> Vec<String> {
     let opens = |line: &&str| {
         OPENS.iter().any(|open| {
@@ -75,7 +77,7 @@ fn files_are_opened_by_one_function() {
     assert_eq!(seen, allowed, "every exception is one");
 }
 
-/// A library reports by results, panics, progress bars and `tracing`: programs own the terminal.
+/// A library reports by results, panics, progress bars and `tracing`; only programs print.
 #[test]
 fn libraries_do_not_print() {
     let (root, mut found) = (root(), vec![]);
@@ -89,7 +91,7 @@ fn libraries_do_not_print() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// What is found: calls, and not comments, tests, types of the library and files of the system.
+/// Calls are found, but not comments, tests, types of the library and files of the system.
 #[test]
 fn opens_of_sources() {
     let text = "//! File::open(path)\nlet a = std::fs::File::open(path)?;\nlet b = SectionFile::open(path)?;\n\

@@ -1,4 +1,4 @@
-//! Relations with a name, and random ones.
+//! Named and random relations for tests.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,18 +6,19 @@ use std::sync::Arc;
 use burn_gnn_structure::{EdgeReader, GraphError, Relation, Stream};
 use proptest::prelude::*;
 
-/// The edges `(src, dst)`.
+/// Creates a relation from edges `(src, dst)`.
 pub fn relation(num_src: usize, num_dst: usize, edges: &[(u32, u32)]) -> Relation {
     let (src, dst) = edges.iter().copied().unzip();
     Relation::from_coo(num_src, num_dst, src, dst).expect("edges between nodes")
 }
 
-/// Self loops, parallel edges, a source and a destination without edges, edges not sorted.
+/// A relation with self loops, parallel edges, a source and a destination without edges, and
+/// unsorted edges.
 pub fn small() -> Relation {
     relation(5, 4, &[(0, 1), (4, 0), (1, 1), (1, 1), (2, 3), (0, 0), (4, 3), (2, 1)])
 }
 
-/// The corners that every operator meets.
+/// Edge cases that every operator is tested on, by name.
 pub fn named() -> Vec<(&'static str, Relation)> {
     vec![
         ("small", small()),
@@ -37,7 +38,7 @@ pub fn named() -> Vec<(&'static str, Relation)> {
     ]
 }
 
-/// `num_edges` edges, degrees skewed by `skew` (1 is uniform).
+/// A random relation of `num_edges` edges whose degrees are skewed by `skew` (1 is uniform).
 pub fn random(num_src: usize, num_dst: usize, num_edges: usize, skew: f64) -> Relation {
     let stream = Stream::new(5, "graph", 0);
     let end = |e: u64, side: u64, n: usize| {
@@ -48,7 +49,7 @@ pub fn random(num_src: usize, num_dst: usize, num_edges: usize, skew: f64) -> Re
     relation(num_src, num_dst, &edges)
 }
 
-/// A third of the edges end in node 0 and a third start there.
+/// A random relation in which a third of the edges end in node 0 and a third start there.
 pub fn with_hub(num_src: usize, num_dst: usize, num_edges: usize, seed: u64) -> Relation {
     let stream = Stream::new(seed, "hub", 0);
     let end = |e: u64, side: u64, n: usize| match stream.uniform(e, side) * 1.5 - 0.5 {
@@ -60,15 +61,15 @@ pub fn with_hub(num_src: usize, num_dst: usize, num_edges: usize, seed: u64) -> 
     relation(num_src, num_dst, &edges)
 }
 
-/// `leaves` edges from leaves to node 0, and as many back.
+/// A star: an edge from every leaf to node 0, and an edge back.
 pub fn star(leaves: usize) -> Relation {
     let to = (1..=leaves as u32).map(|i| (i, 0));
     let edges: Vec<_> = to.clone().chain(to.map(|(i, _)| (0, i))).collect();
     relation(leaves + 1, leaves + 1, &edges)
 }
 
-/// A third of the edges end in node 0: skewed degrees, parallel edges and, where both sides have as many nodes, self
-/// loops.
+/// A strategy for random relations in which a third of the edges end in node 0. They have skewed
+/// degrees, parallel edges and, if both node types have the same size, self loops.
 pub fn any_relation(edges: Range<usize>) -> impl Strategy<Value = Relation> {
     (1usize..9, 1usize..9, any::<bool>()).prop_flat_map(move |(a, b, square)| {
         let b = if square { a } else { b };
@@ -82,7 +83,7 @@ pub fn unreadable(nodes: usize, num_edges: u64) -> Relation {
     Relation::from_stored_csc(Arc::new(Unreadable { nodes, num_edges })).expect("small counts")
 }
 
-/// The reader of a file on a broken disk.
+/// Edge reader that fails, like a file on a broken disk.
 #[derive(Debug)]
 struct Unreadable {
     nodes: usize,

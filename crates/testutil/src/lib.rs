@@ -1,9 +1,10 @@
-//! What tests share: graphs with a name and random ones, comparisons, finite differences, data, and the record of tests
-//! that were skipped.
+//! Utilities for tests: named and random graphs, comparisons, finite differences, data sets, and
+//! the record of skipped tests.
 //!
-//! A test that lacks something calls [`skip`] and returns. That prints a line at once and keeps it in a file of the
-//! test run; the test target `skipped` of this package, which cargo runs last, prints all of them. Where the
-//! environment variable `BURN_GNN_REQUIRE` names the kind of what is missing, the test fails instead.
+//! If a requirement of a test is missing, the test calls [`skip`] and returns. `skip` prints a line
+//! and records it in a file of the test run; the test target `skipped` of this package, which cargo
+//! runs last, prints all of these lines. If the environment variable `BURN_GNN_REQUIRE` contains
+//! the kind of the requirement, the test fails instead.
 
 #![deny(unsafe_code)]
 

@@ -1,26 +1,27 @@
-//! Reads which modules of a crate use which: modules are layered, at every level of folders.
+//! Reads which modules of a crate use each other, and checks that modules are layered at every
+//! level of folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use syn::visit::Visit;
 
-/// A module by its names from the root of the crate; the root is empty.
+/// Path of a module from the root of the crate; empty for the root.
 type ModulePath = Vec<String>;
 
 /// The modules of a crate and the uses between them, without tests.
 pub(crate) struct Modules {
-    /// By the module that uses: modules in which the used items are defined.
+    /// For each module, the modules in which the items that it uses are defined.
     uses: BTreeMap<ModulePath, BTreeSet<ModulePath>>,
-    /// A module and a name that it takes from the root of the crate, which re-exports it.
+    /// Modules and the names that they import from the re-exports of the crate root.
     through_root: Vec<(String, String)>,
 }
 
-/// What one module declares, by name.
+/// Declarations of one module, by name.
 #[derive(Default)]
 struct Scope {
     items: BTreeSet<String>,
-    /// `use` declarations, by the name that they bind.
+    /// Paths of `use` declarations, by the name that they bind.
     imports: BTreeMap<String, Vec<String>>,
     globs: Vec<Vec<String>>,
     /// Paths in `use` declarations, types, expressions and macros.
@@ -88,7 +89,7 @@ impl Modules {
         Self { uses, through_root }
     }
 
-    /// The children of `folder`, each with those of them that it uses.
+    /// Returns the children of `folder`, each with the children that it uses.
     fn level(&self, folder: &[String]) -> BTreeMap<&str, BTreeSet<&str>> {
         let child = |module: &'_ ModulePath| -> Option<usize> {
             (module.len() > folder.len() && module.starts_with(folder)).then_some(folder.len())
@@ -107,7 +108,7 @@ impl Modules {
         level
     }
 
-    /// The shortest circle in each folder whose children use each other, as paths.
+    /// Returns the shortest circle, as a path, of each folder whose children use each other.
     pub(crate) fn circles(&self) -> Vec<Vec<String>> {
         let folders: BTreeSet<&[String]> =
             self.uses.keys().flat_map(|m| (0..m.len()).map(|n| &m[..n])).collect();
@@ -125,7 +126,8 @@ impl Modules {
         found
     }
 
-    /// Uses that lead up: of items that a parent defines, and of names that the root of the crate only re-exports.
+    /// Returns uses of parents: of items that a parent module defines, and of names that the crate
+    /// root re-exports.
     pub(crate) fn uses_of_parents(&self) -> Vec<(String, String)> {
         let mut found = self.through_root.clone();
         for (module, used) in &self.uses {
@@ -138,7 +140,7 @@ impl Modules {
     }
 }
 
-/// The shortest way from `start` back to itself.
+/// Returns the shortest path from `start` back to itself.
 fn circle_from<'a>(
     level: &BTreeMap<&'a str, BTreeSet<&'a str>>,
     start: &'a str,
@@ -158,13 +160,14 @@ fn circle_from<'a>(
     None
 }
 
-/// The module of a file: `a/b.rs` and `a/b/mod.rs` are `a::b`.
+/// Returns the module of a file: `a::b` for `a/b.rs` and `a/b/mod.rs`.
 fn module_of(file: &str) -> ModulePath {
     let path = file.trim_end_matches(".rs").trim_end_matches("/mod");
     if path == "lib" { vec![] } else { path.split('/').map(str::to_owned).collect() }
 }
 
-/// A path as it is written in `module`, from the root of the crate; `None` for paths into other crates.
+/// Resolves a path that is written in `module` to a path from the root of the crate; `None` for
+/// paths into other crates.
 fn absolute(
     scopes: &BTreeMap<ModulePath, Scope>,
     module: &[String],
@@ -189,7 +192,7 @@ fn absolute(
     }
 }
 
-/// The module in which the item at `path` is defined, through re-exports.
+/// Returns the module in which the item at `path` is defined, following re-exports.
 fn definition(
     scopes: &BTreeMap<ModulePath, Scope>,
     path: &[String],
@@ -343,7 +346,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-/// A source without comments and without the tests at its foot.
+/// Removes comments, and the tests at the end, from a source.
 pub(crate) fn code(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut after_test = false;
@@ -360,7 +363,7 @@ pub(crate) fn code(text: &str) -> String {
         if of_test && line.contains("mod ") && line.ends_with('{') {
             break;
         }
-        // Modules and exports for tests are one line each.
+        // Modules and exports for tests take one line each.
         if !(of_test && line.ends_with(';')) {
             out.push_str(line);
             out.push('\n');
@@ -396,7 +399,7 @@ fn no_two_modules_use_each_other() {
     assert!(found.is_empty(), "{} circles:\n{}", found.len(), found.join("\n"));
 }
 
-/// Most items are imported from the module that defines them; few are defined in a parent.
+/// Items are imported from the module that defines them; at most ten imports are from a parent.
 #[test]
 fn few_modules_use_their_parents() {
     let mut found = vec![];
@@ -408,7 +411,8 @@ fn few_modules_use_their_parents() {
     assert!(found.len() <= 10, "{} uses of a parent:\n{}", found.len(), found.join("\n"));
 }
 
-/// The structure of graphs takes nothing from graphs with features, samplers, files and tensors.
+/// The crate `structure` depends neither on other crates of the workspace nor on Burn, and accesses
+/// no files.
 #[test]
 fn structure_stands_alone() {
     let manifest =
@@ -437,7 +441,7 @@ fn structure_stands_alone() {
     }
 }
 
-/// Paths, re-exports by name and by glob, groups, folders; comments and tests do not count.
+/// Paths, re-exports by name and by glob, groups and folders count; comments and tests do not.
 #[test]
 fn modules_of_sources() {
     let files = |b: &str, inner: &str| -> BTreeMap<String, String> {
@@ -465,7 +469,7 @@ fn modules_of_sources() {
     assert_eq!(uses("pub use super::a;\n"), ["a"]);
     assert_eq!(uses("fn f() { vec![super::a::Apple] }\n"), ["a"]);
     assert!(uses("use other_crate::Apple;\nuse self::tests::b;\n").is_empty());
-    // Circles at the root, in a folder, and a parent that defines what its child uses.
+    // Circles at the root, in a folder, and a parent that defines an item that its child uses.
     let circles = |b: &str, inner: &str| Modules::of_files(&files(b, inner)).circles();
     assert!(circles("", "pub struct Core;\npub const CORES: u8 = 1;\n").is_empty());
     assert_eq!(
@@ -476,7 +480,7 @@ fn modules_of_sources() {
         circles("", "use super::Pit;\npub const CORES: u8 = 1;\n"),
         [["c::inner", "c::stone"]]
     );
-    // `a` takes a name from the root as well.
+    // `a` also imports a name from the root.
     let mut parents = Modules::of_files(&files("", "use crate::Cherry;\n")).uses_of_parents();
     assert_eq!(
         parents.remove(0),

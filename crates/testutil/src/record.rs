@@ -1,7 +1,8 @@
 //! Keeps the lines of skipped tests between the test binaries of one run.
 //!
-//! A run is known by the process that starts its binaries, which is cargo, and by the time when that process began: a
-//! number alone is given to another process some day, and in a fresh container at once.
+//! A run is identified by the process that starts the test binaries, which is cargo, and by the
+//! start time of that process. The process id alone is not enough: ids are reused, and in a new
+//! container they are the same in every run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use crate::Kind;
 
-/// Age from which files of other runs are removed, which ended before their list was printed.
+/// Age at which files of runs that ended before printing their list are removed.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// One line of the file: kind, test, reason.
@@ -20,7 +21,8 @@ pub(crate) fn line(kind: Kind, test: &str, reason: &str) -> String {
     format!("{}\t{}\t{}\n", kind.word(), flat(test), flat(reason))
 }
 
-/// The running test: its binary, and its path in there where the test runs in a thread of its own.
+/// Name of the running test: its binary, followed by the path of the test if it runs on a separate
+/// thread.
 pub(crate) fn test_name() -> String {
     let exe = std::env::current_exe().unwrap_or_default();
     let stem = exe.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -41,7 +43,7 @@ pub(crate) fn keep(line: &str) {
     let file = file(&folder(), &run(parent()));
     let append = || {
         fs::create_dir_all(folder())?;
-        // One write: tests of one binary run at the same time.
+        // A single write, because tests of one binary run in parallel.
         fs::OpenOptions::new().create(true).append(true).open(&file)?.write_all(line.as_bytes())
     };
     if let Err(e) = append() {
@@ -53,7 +55,7 @@ pub(crate) fn keep(line: &str) {
     }
 }
 
-/// The list of what this run has skipped, as text; the next run begins without it.
+/// Returns the list of skipped tests of this run as text and removes it.
 #[must_use]
 pub fn take_list() -> String {
     let folder = folder();
@@ -61,7 +63,7 @@ pub fn take_list() -> String {
     list(&take(&folder, &run(parent())))
 }
 
-/// The lines that the processes begun by `process` have kept.
+/// Returns and removes the lines of the processes that `process` started.
 #[cfg(test)]
 pub(crate) fn take_of(process: u32) -> String {
     take(&folder(), &run(process))
@@ -96,7 +98,8 @@ pub(crate) fn list(lines: &str) -> String {
     )
 }
 
-/// In the target folder, where test binaries are in `deps` and those of examples in `examples`.
+/// Folder of the lists, in the target folder: test binaries are in `deps`, test binaries of
+/// examples in `examples`.
 pub(crate) fn folder() -> PathBuf {
     let exe = std::env::current_exe().unwrap_or_default();
     match exe
@@ -113,9 +116,10 @@ pub(crate) fn file(folder: &Path, run: &str) -> PathBuf {
     folder.join(format!("{run}.txt"))
 }
 
-/// The name of a run: number and start of a process. Where the start cannot be read, the number has to do.
+/// Name of a run: id and start time of its process; only the id if the start time cannot be read.
 pub(crate) fn run(process: u32) -> String {
-    // Linux: the 22nd field, in ticks since the system's start. The second one is in brackets and may hold spaces.
+    // On Linux the start time is the 22nd field, in ticks since boot. The second field is in
+    // brackets and may contain spaces.
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let start =
         stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)).unwrap_or("0");
@@ -127,7 +131,7 @@ fn parent() -> u32 {
     std::os::unix::process::parent_id()
 }
 
-/// Unknown: lines of a run that was broken off are in the next list.
+/// The parent is unknown here, so lines of an interrupted run are in the next list.
 #[cfg(not(unix))]
 fn parent() -> u32 {
     0

@@ -1,4 +1,4 @@
-//! Skips a test, or fails it where nothing may be skipped.
+//! Skips a test, or fails it if `BURN_GNN_REQUIRE` forbids to skip it.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -8,36 +8,36 @@ use crate::record;
 
 const REQUIRE: &str = "BURN_GNN_REQUIRE";
 
-/// Reason of tests that need a GPU, where there is none.
+/// Reason of tests that need a GPU if none is found.
 pub const NO_ADAPTER: &str = "no GPU found here (software Vulkan: mesa-vulkan-drivers)";
-/// Reason of tests that need a GPU, without a feature that adds a backend.
+/// Reason of tests that need a GPU if no GPU backend is compiled in.
 pub const NO_GPU_BACKEND: &str = "built without the features `wgpu` and `cuda`";
-/// Reason of tests of 16-bit floats on a GPU that has none.
+/// Reason of tests of 16-bit floats if the GPU does not support them.
 pub const NO_F16: &str = "the device calculates with no 16-bit floats";
 
-/// What a test can lack.
+/// A requirement of tests that may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A GPU, or software Vulkan in its place.
+    /// A GPU, or software Vulkan.
     Gpu,
-    /// A GPU that calculates with 16-bit floats.
+    /// A GPU that supports 16-bit floats.
     F16,
     /// The golden vectors.
     Golden,
     /// A data set of the repository, in `tests/data`.
     Data,
-    /// A data set of `../shared/data`, beside the workspace.
+    /// A data set of `../shared/data`, next to the workspace.
     Shared,
     /// An MPI library.
     Mpi,
 }
 
 impl Kind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::Gpu, Self::F16, Self::Golden, Self::Data, Self::Shared, Self::Mpi];
 
-    /// Its name in `BURN_GNN_REQUIRE`.
+    /// Name of the kind in `BURN_GNN_REQUIRE`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -51,10 +51,10 @@ impl Kind {
     }
 }
 
-/// Records that a test does nothing, or less than it could, for want of `kind`. The caller must return afterwards.
+/// Records that a test is skipped, wholly or in part, because `kind` is missing. The caller must
+/// return afterwards.
 ///
-/// # Panics
-/// Where `BURN_GNN_REQUIRE` names `kind`, or anything that is no kind.
+/// # Panics If `BURN_GNN_REQUIRE` contains `kind`, or a word that is not a kind.
 pub fn skip(kind: Kind, reason: &str) {
     let required =
         required(&std::env::var(REQUIRE).unwrap_or_default()).unwrap_or_else(|e| panic!("{e}"));
@@ -63,25 +63,24 @@ pub fn skip(kind: Kind, reason: &str) {
         "{REQUIRE} names `{}`, which is missing: {reason}",
         kind.word()
     );
-    // A property test asks for every case.
+    // A property test calls this for every case.
     static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let line = record::line(kind, &record::test_name(), reason);
     if SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(line.clone()) {
-        // Past the capture of passing tests.
+        // Bypasses the capture of the output of passing tests.
         let _ = writeln!(std::io::stderr(), "skipped ({}): {reason}", kind.word());
         record::keep(&line);
     }
 }
 
-/// Whether every word of `BURN_GNN_REQUIRE` is a kind.
+/// Checks that every word of `BURN_GNN_REQUIRE` is a kind.
 ///
-/// # Errors
-/// A word that is none.
+/// # Errors A word is not a kind.
 pub fn check_required() -> Result<(), String> {
     required(&std::env::var(REQUIRE).unwrap_or_default()).map(drop)
 }
 
-/// The kinds in a list with commas.
+/// Parses a comma-separated list of kinds.
 pub(crate) fn required(words: &str) -> Result<Vec<Kind>, String> {
     let kind = |word: &str| {
         let all = Kind::ALL.map(Kind::word).join(", ");

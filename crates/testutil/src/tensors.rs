@@ -1,4 +1,4 @@
-//! Tensors of numbers that repeat, and their values.
+//! Tensors of reproducible numbers, and conversion to vectors.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_structure::Stream;
@@ -9,7 +9,7 @@ pub fn devices() -> [Device; 2] {
     [Device::flex(), Device::ndarray()]
 }
 
-/// Numbers in `-1..1` in f64, functions of purpose, row and column.
+/// Creates an f64 matrix of numbers in `-1..1` that are functions of `purpose`, row and column.
 pub fn matrix(device: &Device, purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
     let s = Stream::new(3, purpose, 0);
     let v: Vec<f64> = (0..rows * cols)
@@ -18,7 +18,7 @@ pub fn matrix(device: &Device, purpose: &str, rows: usize, cols: usize) -> Tenso
     Tensor::from_data(TensorData::new(v, [rows, cols]), (device, DType::F64))
 }
 
-/// All entries, in f64.
+/// Returns all entries as f64.
 pub fn values<const D: usize>(x: &Tensor<D>) -> Vec<f64> {
     x.clone().into_data_dtype(DType::F64).try_into_vec().expect("f64")
 }

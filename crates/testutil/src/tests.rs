@@ -8,7 +8,7 @@ use crate::record::{file, folder, line, list, run, take_of};
 use crate::skip::required;
 use crate::{Kind, skip};
 
-/// Set in those processes.
+/// Environment variable that is set in the child processes.
 const CHILD: &str = "BURN_GNN_TESTUTIL_CHILD";
 
 #[test]
@@ -21,7 +21,7 @@ fn in_a_process_of_its_own() {
     }
 }
 
-/// Runs the test above alone.
+/// Runs only the test above, in a child process.
 fn child(require: Option<&str>) -> Output {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "tests::in_a_process_of_its_own", "--test-threads=2"]);
@@ -34,11 +34,12 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Printed past the capture, kept once for the processes that this one starts, gone when taken.
+/// A skip is printed without capture, recorded once for all child processes of a run, and removed
+/// when the list is taken.
 #[test]
 fn a_skip_is_recorded_and_an_error_where_required() {
     let own = std::process::id();
-    // An earlier process of the same number.
+    // A file of an earlier process with the same id.
     let stale = file(&folder(), &format!("{own}-1"));
     std::fs::create_dir_all(folder()).unwrap();
     std::fs::write(&stale, line(Kind::Mpi, "stale", "of another run")).unwrap();
@@ -106,7 +107,8 @@ fn words() {
     assert!(required("GPU").is_err());
 }
 
-/// Two processes of one number are two runs, as far as the system tells when they began.
+/// Processes with the same id and different start times are different runs, if the system reports
+/// start times.
 #[test]
 fn a_run_is_a_process_and_its_start() {
     let own = run(std::process::id());
@@ -131,7 +133,8 @@ fn folders() {
     assert!(e.contains("BURN_GNN_GOLDEN") && e.contains("nowhere"), "{e}");
 }
 
-/// Sets that are in the repository come from there: a clone alone runs their tests.
+/// Data sets in the repository are found there, so that a clone without other data runs their
+/// tests.
 #[test]
 fn the_repository_has_its_sets() {
     for name in OF_THE_REPOSITORY {
@@ -147,11 +150,12 @@ fn the_repository_has_its_sets() {
     found.sort_unstable();
     listed.sort_unstable();
     assert_eq!(found, listed, "a set without an entry would be skipped where it is missing");
-    // A clone alone lacks the others.
+    // Other data sets are not in a clone.
     assert_eq!(kind_of("aifb"), Kind::Shared);
 }
 
-/// Cargo runs the tests of packages by name, and the list has to come last.
+/// Cargo runs the tests of packages in the order of their names, and the list of skipped tests must
+/// come last.
 #[test]
 fn this_package_is_the_last() {
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();

@@ -1,4 +1,4 @@
-//! Ends a process whose threads hang, and says what each of them was doing.
+//! Ends a process whose threads hang, and prints the current step of each thread.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// No step of a test takes a tenth of this.
+/// Time limit of a step. Every step of a test takes less than a tenth of it.
 const LIMIT: Duration = Duration::from_secs(120);
 
 type Steps = Arc<Mutex<BTreeMap<u64, (String, String, Instant)>>>;
 
-/// Watches its [`Task`]s from a thread of its own until it is dropped.
+/// Monitors its [`Task`]s on a separate thread until it is dropped.
 #[derive(Debug)]
 pub struct Watchdog {
     steps: Steps,
@@ -20,7 +20,7 @@ pub struct Watchdog {
     thread: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// What one thread does; it is over when this is dropped.
+/// The current step of one thread; dropping it ends the task.
 #[derive(Debug)]
 pub struct Task {
     steps: Steps,
@@ -29,7 +29,7 @@ pub struct Task {
 }
 
 impl Watchdog {
-    /// Watches from now on.
+    /// Starts the monitoring thread.
     pub fn new() -> Self {
         let steps = Steps::default();
         let (stop, stopped) = channel();
@@ -43,7 +43,7 @@ impl Watchdog {
                     });
                     let text =
                         format!("\nthreads of this test hang:\n{}", lines.collect::<String>());
-                    // Past the capture of output, which an abort would lose.
+                    // Bypasses the capture of output, which an abort would lose.
                     _ = std::io::stderr().write_all(text.as_bytes());
                     std::process::abort();
                 }
@@ -52,7 +52,7 @@ impl Watchdog {
         Self { steps, next: 0.into(), thread: Some((stop, std::thread::spawn(watch))) }
     }
 
-    /// Watches what the caller does from now on, which begins with `step`.
+    /// Begins a task of the calling thread with its first `step`.
     pub fn task(&self, name: impl Into<String>, step: impl Into<String>) -> Task {
         let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let task = Task { steps: self.steps.clone(), number, name: name.into() };
@@ -77,7 +77,7 @@ impl Drop for Watchdog {
 }
 
 impl Task {
-    /// What comes next.
+    /// Begins the next step.
     pub fn step(&self, step: impl Into<String>) {
         let entry = (self.name.clone(), step.into(), Instant::now());
         self.steps.lock().unwrap_or_else(PoisonError::into_inner).insert(self.number, entry);

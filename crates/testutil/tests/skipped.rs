@@ -1,5 +1,5 @@
-//! Prints what the tests of this run have skipped. No harness, which would capture the list; cargo runs it after the
-//! tests of all other packages, see `Cargo.toml`.
+//! Prints the tests that were skipped in this run. It has no test harness, which would capture the
+//! list. Cargo runs it after the tests of all other packages, see `Cargo.toml`.
 
 use std::process::ExitCode;
 

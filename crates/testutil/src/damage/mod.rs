@@ -1,18 +1,19 @@
-//! Damages files, as a function of the case number: their bytes, and the values of formats, which keep their form.
+//! Damages files as a function of the case number: changes bytes, or changes values such that the
+//! syntax of the format stays valid.
 
 mod values;
 
 pub use values::{json, npy, number, safetensors, text, times, word};
 
-/// Draws of one case: SplitMix64.
+/// Random numbers of one case, by SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Damage(u64);
 
-/// Bytes that formats give a meaning to.
+/// Bytes with a meaning in file formats.
 const MEANT: &[u8] = b"\t\n\r:,;|\"'\\ -+.eE0129{}[]()\x00\x1f\x8b\xff\xc3\xa9";
 
 impl Damage {
-    /// The draws of a case.
+    /// Creates the random numbers of a case.
     pub fn new(case: u64) -> Self {
         Self(case.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
@@ -23,7 +24,7 @@ impl Damage {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-    /// A number below `n`, or 0.
+    /// Returns a number below `n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
@@ -31,7 +32,7 @@ impl Damage {
         if self.below(2) == 0 { MEANT[self.below(MEANT.len())] } else { self.next() as u8 }
     }
 
-    /// One to four changes.
+    /// Makes one to four changes of bytes.
     pub fn spoil(&mut self, whole: &[u8]) -> Vec<u8> {
         let mut bytes = whole.to_vec();
         for _ in 0..=self.below(4) {
@@ -45,7 +46,7 @@ impl Damage {
                 2 => bytes.insert(at, self.byte()),
                 3 => drop(bytes.remove(at)),
                 4 => bytes.truncate(at),
-                // Digits are where sizes are.
+                // Sizes are written in digits.
                 5 => bytes[at] = b'0' + self.below(10) as u8,
                 6 => {
                     let end = (at + 1 + self.below(40)).min(bytes.len());

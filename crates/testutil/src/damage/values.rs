@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Damage;
 
-/// Numbers at which sizes and counts go wrong.
+/// Numbers that often break the handling of sizes and counts.
 const NUMBERS: [u64; 22] = [
     0,
     1,
@@ -72,10 +72,10 @@ const DTYPES: [&str; 22] = [
     "|S99999999999999999999",
 ];
 
-/// Longest file that is made by repeating.
+/// Maximum length of files that are created by repetition.
 const LONG: usize = 1 << 18;
 
-/// A number, often one at which sizes go wrong.
+/// Returns a number, often one of the numbers that break sizes.
 pub fn number(d: &mut Damage) -> u64 {
     match d.below(3) {
         0 => d.below(300) as u64,
@@ -84,7 +84,7 @@ pub fn number(d: &mut Damage) -> u64 {
     }
 }
 
-/// A text, often one that is no name.
+/// Returns a text, often one that is not a valid name.
 pub fn word(d: &mut Damage) -> String {
     match d.below(8) {
         0 => "x".repeat(1 << d.below(17)),
@@ -93,14 +93,14 @@ pub fn word(d: &mut Damage) -> String {
     }
 }
 
-/// How often something is repeated: seldom often.
+/// Returns a number of repetitions, which is rarely large.
 pub fn times(d: &mut Damage, size: usize) -> usize {
     let most = (LONG / size.max(1)).max(1);
     let up_to = 1 << d.below(19);
     d.below(up_to.min(most)) + 1
 }
 
-/// A file of JSON with other values, or with deep nesting.
+/// Returns the JSON file with changed values, or with deep nesting.
 pub fn json(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let Ok(mut value) = serde_json::from_slice::<Value>(whole) else { return d.spoil(whole) };
     if d.below(16) == 0 {
@@ -116,7 +116,7 @@ pub fn json(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// Changes one value somewhere inside.
+/// Changes one value at a random position.
 fn change(value: &mut Value, d: &mut Damage) {
     let inside = match value {
         Value::Array(v) => v.len(),
@@ -138,7 +138,7 @@ fn change(value: &mut Value, d: &mut Damage) {
     match (d.below(8), &mut *value) {
         (0, _) => *value = Value::Null,
         (1, Value::Array(v)) if !v.is_empty() => {
-            // The same again and again.
+            // Repeats the same element.
             let item = v[d.below(v.len())].clone();
             let n = times(d, item.to_string().len() + 1);
             v.extend(std::iter::repeat_n(item, n));
@@ -166,7 +166,7 @@ fn change(value: &mut Value, d: &mut Damage) {
     }
 }
 
-/// A `.npy` file with another header.
+/// Returns the `.npy` file with a changed header.
 pub fn npy(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let text = String::from_utf8_lossy(whole.get(10..128).unwrap_or_default()).into_owned();
     let data = whole.get(128..).unwrap_or_default();
@@ -193,7 +193,7 @@ pub fn npy(whole: &[u8], d: &mut Damage) -> Vec<u8> {
                 shape = "(".repeat(deep);
             }
             _ => {
-                // As many rows as there are bytes for.
+                // The number of rows that the bytes are sufficient for.
                 let rows = times(d, 8);
                 shape = format!("({rows},)");
                 descr = ["'<i8'", "'<i4'", "'<f4'", "'|b1'", "'|S1'", "'|i1'"][d.below(6)].into();
@@ -220,7 +220,7 @@ pub fn npy(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     out
 }
 
-/// A safetensors file with another header or fewer bytes.
+/// Returns the safetensors file with a changed header or fewer bytes.
 pub fn safetensors(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let len = whole.get(..8).and_then(|l| l.try_into().ok()).map_or(0, u64::from_le_bytes) as usize;
     let Some((header, data)) = whole.get(8..).and_then(|rest| rest.split_at_checked(len)) else {
@@ -235,20 +235,20 @@ pub fn safetensors(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     [&declared.to_le_bytes()[..], &header[..], data].concat()
 }
 
-/// A text whose `parts` are repeated, or with other words.
+/// Returns the text with repeated `parts` or changed words.
 pub fn text(whole: &[u8], parts: &[&str], d: &mut Damage) -> Vec<u8> {
     let mut out = whole.to_vec();
     for _ in 0..=d.below(2) {
         let room = LONG.saturating_sub(out.len());
         let at = d.below(out.len() + 1);
         let insert = match d.below(6) {
-            // The same part again and again: empty fields, open brackets.
+            // Repeats one part, such as empty fields or open brackets.
             0 => {
                 let part = parts[d.below(parts.len())];
                 part.repeat(times(d, part.len()))
             }
             1 => (0..times(d, 6)).map(|i| format!("{}{i}", parts[i % 2])).collect(),
-            // Names that differ.
+            // Different names.
             2 => {
                 let part = parts[d.below(parts.len())];
                 (0..times(d, part.len() + 4)).map(|i| format!("{i:x}{part}")).collect()
@@ -256,7 +256,7 @@ pub fn text(whole: &[u8], parts: &[&str], d: &mut Damage) -> Vec<u8> {
             3 => word(d),
             4 => number(d).to_string(),
             _ => {
-                // Lines of the file.
+                // Repeats lines of the file.
                 let from = d.below(out.len() + 1);
                 let to = (from + d.below(80)).min(out.len());
                 String::from_utf8_lossy(&out[from..to]).repeat(times(d, to - from))
