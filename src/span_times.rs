@@ -13,9 +13,10 @@ use tracing::{Event, Metadata};
 
 /// Time that the program has spent in each span of the library, summed over threads.
 ///
-/// Sampling, feature gathering, disk reads, halo exchanges, operators, forward, backward and epochs are `tracing`
-/// spans. They cost a comparison each as long as no subscriber is installed. This subscriber sums them; any other
-/// (`tracing-subscriber`, `tracing-chrome`) sees the same spans.
+/// Sampling, feature gathering, disk reads, halo exchanges, operators, forward, backward and epochs
+/// are `tracing` spans. Without a subscriber, a span costs a comparison. This subscriber sums the
+/// time of each span; other subscribers (`tracing-subscriber`, `tracing-chrome`) receive the same
+/// spans.
 ///
 /// The book: [Why is my epoch slow?](https://github.com/burn-gnn/burn-gnn/blob/main/docs/slow-epochs.md).
 ///
@@ -33,9 +34,9 @@ use tracing::{Event, Metadata};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # Threads and GPUs
-/// Spans of worker threads count in full, so the sum may exceed the wall time. Calls to a GPU return before the GPU has
-/// finished: the time of such a span is that of the call, and the wait is in the span that reads a result.
+/// # Threads and GPUs Spans of worker threads count in full, so the sum may exceed the wall time.
+/// Calls to a GPU return before the GPU has finished: the span contains only the time of the call,
+/// and the waiting time is in the span that reads a result.
 #[derive(Clone, Debug, Default)]
 pub struct SpanTimes(Arc<Mutex<Sums>>);
 
@@ -49,33 +50,32 @@ struct Sums {
 /// Time in the spans of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanTime {
-    /// The name, followed by the operator in spans of operators: `operator gspmm`.
+    /// Name of the span; spans of operators include the operator: `operator gspmm`.
     pub name: String,
-    /// How many spans were entered.
+    /// Number of entered spans.
     pub calls: u64,
     /// Time in these spans.
     pub total: Duration,
-    /// `total` without the spans inside of them on the same thread.
+    /// `total` without nested spans on the same thread.
     pub own: Duration,
 }
 
 thread_local! {
-    /// Spans of this thread that have been entered: id, begin, time in spans inside.
+    /// Entered spans of this thread: id, begin, time in nested spans.
     static ENTERED: RefCell<Vec<(u64, Instant, Duration)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl SpanTimes {
-    /// Installs the sums as the subscriber of the whole program.
+    /// Installs a new `SpanTimes` as the global subscriber of the program.
     ///
-    /// # Errors
-    /// The program has a subscriber already.
+    /// # Errors The program already has a global subscriber.
     pub fn install() -> Result<Self, SetGlobalDefaultError> {
         let times = Self::default();
         set_global_default(Summing(times.clone()))?;
         Ok(times)
     }
 
-    /// Time per span so far, the longest own time first.
+    /// Returns the time per span, sorted by descending own time.
     #[must_use]
     pub fn spans(&self) -> Vec<SpanTime> {
         let mut spans = self.lock().spans.clone();
@@ -83,13 +83,13 @@ impl SpanTimes {
         spans
     }
 
-    /// How many spans of a name were entered.
+    /// Returns the number of entered spans with this name.
     #[must_use]
     pub fn calls(&self, name: &str) -> u64 {
         self.lock().spans.iter().find(|s| s.name == name).map_or(0, |s| s.calls)
     }
 
-    /// Forgets everything so far, for example after a warm-up epoch.
+    /// Sets all times to 0, for example after a warm-up epoch.
     pub fn reset(&self) {
         for span in &mut self.lock().spans {
             (span.calls, span.total, span.own) = (0, Duration::ZERO, Duration::ZERO);
@@ -101,7 +101,7 @@ impl SpanTimes {
     }
 }
 
-/// A table: name, calls, total and own time in milliseconds.
+/// Formats a table of names, calls, and total and own time in milliseconds.
 impl fmt::Display for SpanTimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<28} {:>9} {:>12} {:>12}", "span", "calls", "total ms", "own ms")?;
@@ -113,10 +113,10 @@ impl fmt::Display for SpanTimes {
     }
 }
 
-/// The subscriber, which programs do not call.
+/// Implementation of the subscriber; programs do not call it.
 struct Summing(SpanTimes);
 
-/// The operator that a span names.
+/// Operator in the fields of a span.
 #[derive(Default)]
 struct Operator(Option<String>);
 
@@ -162,7 +162,7 @@ impl Subscriber for Summing {
     fn exit(&self, span: &Id) {
         let now = Instant::now();
         let left = ENTERED.with_borrow_mut(|all| {
-            // Guards may be dropped in another order than they were made.
+            // Guards may be dropped in a different order than they were created.
             let at = all.iter().rposition(|(id, ..)| *id == span.into_u64())?;
             let (_, begin, inside) = all.remove(at);
             let total = now - begin;
@@ -188,7 +188,8 @@ impl Subscriber for Summing {
 mod tests {
     use super::*;
 
-    /// Spans inside of others count for both, and own time only once; other targets do not count.
+    /// Nested spans count in the total of both spans, but only in their own time; spans of other
+    /// targets are ignored.
     #[test]
     fn time_inside_of_spans() {
         let times = SpanTimes::default();

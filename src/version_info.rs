@@ -4,10 +4,10 @@ use std::fmt;
 
 use burn_gnn_ops::{CpuKernels, cpu_kernels};
 
-/// The version of Burn that this crate is built against; `Cargo.toml` requires exactly this one.
+/// Version of Burn that this crate is built against; `Cargo.toml` requires exactly this version.
 const BURN: &str = "0.22.1";
 
-/// What a bug report needs to know of a build: [`version_info`] fills it, `Display` prints it.
+/// Description of a build for bug reports: [`version_info`] returns it, `Display` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VersionInfo {
@@ -15,7 +15,7 @@ pub struct VersionInfo {
     pub version: &'static str,
     /// Version of Burn.
     pub burn: &'static str,
-    /// Cargo features of this crate that are on, in alphabetical order.
+    /// Enabled cargo features of this crate, in alphabetical order.
     pub features: Vec<&'static str>,
     /// Instruction set and threads of CPU kernels.
     pub cpu: CpuKernels,
@@ -64,7 +64,8 @@ impl fmt::Display for VersionInfo {
 mod tests {
     use super::*;
 
-    /// The manifest states each feature and the version of Burn; a list of our own would fall behind.
+    /// Compares the list of features and the version of Burn with the manifest, so that they stay
+    /// up to date.
     #[test]
     fn lists_all_features_of_the_manifest() {
         let manifest = include_str!("../Cargo.toml");

@@ -1,4 +1,5 @@
-//! Trains models of `models` on the ranks of `dist`, which do not know each other.
+//! Trains models of the module `models` on the ranks of the module `dist`; neither module depends
+//! on the other.
 
 mod plan;
 #[cfg(feature = "store")]
@@ -22,15 +23,16 @@ pub use plan::{PartPlan, plan_parts};
 #[cfg(feature = "store")]
 pub use stored::stored_partition;
 
-/// Sums over the ranks of a communicator, for [`fit_on_ranks`] and [`NodeTask::on_ranks`].
+/// Gradient and loss sums over the ranks of a communicator, for [`fit_on_ranks`] and
+/// [`NodeTask::on_ranks`].
 ///
-/// A collective call that fails ends the rank by a panic with the [`Failure`] as its payload; [`run_ranks`] and
-/// `run_mpi` make it the error of the run.
+/// If a collective call fails, the rank panics with the [`Failure`] as payload; [`run_ranks`] and
+/// `run_mpi` return it as the error of the run.
 #[derive(Clone)]
 pub struct RankSync(Arc<dyn Communicator>);
 
 impl RankSync {
-    /// Sums over the ranks of `comm`.
+    /// Creates the sums over the ranks of `comm`.
     pub fn new(comm: Arc<dyn Communicator>) -> Self {
         Self(comm)
     }
@@ -81,8 +83,8 @@ impl GradientSync for RankSync {
     }
 }
 
-/// What ranks learn from the columns of a partitioned graph ([`NodeTask::from_columns`]). A name of a node type is the
-/// task to classify its nodes.
+/// Task of ranks, read from the columns of a partitioned graph ([`NodeTask::from_columns`]). The
+/// name of a node type converts to the classification of its nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartTask {
     target: String,
@@ -109,15 +111,16 @@ impl From<&str> for PartTask {
     }
 }
 
-/// Trains one model on the parts of a graph, a thread per part, full batch; losses and gradients are those of the
-/// whole graph.
+/// Trains one model on the parts of a graph, with one thread per part and full batches. Losses and
+/// gradients equal those of the whole graph.
 ///
-/// Every rank takes its part by `load`, builds its own model by `build` in a scope of the seed of `config` (never a
-/// clone: ranks that share parameter nodes would wait for each other inside of Burn's backward), and calls
-/// [`fit_on_ranks`]. What to learn is in the columns of the graph; `task` is the name of the node type, or a
-/// [`PartTask`]. The returned model is that of the whole graph ([`gather_model`]). Rank 0 calls `on_epoch` of `config`.
+/// Every rank loads its part by `load`, initializes its model by `build` in a scope with the seed
+/// of `config`, and calls [`fit_on_ranks`]. `build` must not return a clone: ranks that share
+/// parameters would block each other in Burn's backward. Features, labels and masks are columns of
+/// the graph; `task` is the name of the node type, or a [`PartTask`]. The returned model is the
+/// model of the whole graph ([`gather_model`]). Rank 0 calls `on_epoch` of `config`.
 ///
-/// For ranks as processes, call [`fit_part`] inside of `run_mpi`.
+/// If ranks are processes, call [`fit_part`] inside of `run_mpi`.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -154,8 +157,9 @@ pub fn fit_parts<M: NodeClassifier + Send>(
     Ok(ranks.swap_remove(0))
 }
 
-/// [`fit_parts`] on one rank, for ranks that find their parts in other ways or are processes: inside of
-/// [`run_ranks`], `run_mpi` or [`launch`](burn_gnn_dist::launch). Collective.
+/// Trains as [`fit_parts`] on one rank, for ranks that load their parts in a different way or are
+/// processes. Call it inside of [`run_ranks`], `run_mpi` or [`launch`](burn_gnn_dist::launch).
+/// Collective.
 ///
 /// # Errors
 /// As [`fit_parts`].
@@ -185,7 +189,7 @@ pub fn fit_part<M: NodeClassifier>(
     Ok(trained)
 }
 
-/// An error with its causes.
+/// Formats an error with its causes.
 fn causes(e: &dyn std::error::Error) -> String {
     let mut text = e.to_string();
     let mut next = e.source();
@@ -199,15 +203,13 @@ fn causes(e: &dyn std::error::Error) -> String {
     text
 }
 
-/// The model of the whole graph, on every rank and without autodiff: the rows of its
-/// [embedding](NodeClassifier::embedding_mut) from their owners, in the order of original ids, and all other
-/// parameters of this rank, which ranks hold alike. Collective.
+/// Returns the model of the whole graph, on every rank and without autodiff. It gathers the rows of
+/// the [embedding](NodeClassifier::embedding_mut) from their owner ranks, in the order of original
+/// ids. All other parameters are equal on all ranks and taken from this rank. Collective.
 ///
-/// # Errors
-/// Some rank failed; an original id that is no row of the whole graph.
+/// # Errors A rank failed; an original id is not a node of the whole graph.
 ///
-/// # Cost
-/// The embedding's bytes, sent to every rank.
+/// # Cost The bytes of the embedding, sent to every rank.
 pub fn gather_model<M: NodeClassifier>(part: &LocalPartition, model: M) -> Result<M, DistError> {
     let mut model = model.valid();
     let Some(embedding) = model.embedding_mut() else { return Ok(model) };
@@ -221,7 +223,7 @@ pub fn gather_model<M: NodeClassifier>(part: &LocalPartition, model: M) -> Resul
             (weight.val().device(), weight.val().dtype(), weight.val().dims());
         let mut bytes = Vec::with_capacity(8 * own.len() * (1 + dim));
         own.iter().for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
-        // f64 holds the numbers of every float type.
+        // f64 represents the values of every float type exactly.
         weight
             .val()
             .into_data()

@@ -1,19 +1,21 @@
-//! Predicts what ranks take and send.
+//! Predicts the memory and the traffic of ranks.
 
 use burn_gnn_dist::{DistError, PartitionedGraph, StepTraffic};
 use burn_gnn_models::{MemoryPlan, ModelSizes};
 
-/// What one rank takes and sends in full-graph training.
+/// Predicted memory and traffic of one rank in full-graph training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartPlan {
-    /// Its memory.
+    /// Memory of the rank.
     pub memory: MemoryPlan,
-    /// Bytes that it sends in a step: rows of exchanges, their gradients, and gradients of parameters.
+    /// Bytes that the rank sends per step: features of halo nodes, their gradients, and gradients
+    /// of parameters.
     pub bytes_sent: u64,
 }
 
-/// Predicts the memory of each rank, and the bytes that it sends in a step, of training `model` on the whole graph,
-/// a rank per part ([`fit_parts`](super::fit_parts)), with f32 features. Nothing is cut or sent.
+/// Predicts the memory of each rank, and the bytes that it sends in a step, of training `model` on
+/// the whole graph, with one rank per part ([`fit_parts`](super::fit_parts)) and f32 features. It
+/// neither writes parts nor sends data.
 ///
 /// ```
 /// use burn_gnn::dist::{PartitionConfig, partition_graph};
@@ -27,8 +29,7 @@ pub struct PartPlan {
 /// # Ok::<(), burn_gnn::dist::DistError>(())
 /// ```
 ///
-/// # Errors
-/// Several node types or edge types.
+/// # Errors The graph has several node types or edge types.
 ///
 /// # Cost
 /// As [`PartitionedGraph::plan_step`].

@@ -1,4 +1,4 @@
-//! Opens parts that were cut on disk as parts of a distributed run.
+//! Opens parts of graphs in files as parts of a distributed run.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use burn_gnn_dist::{Communicator, DistError, OwnEdges, OwnNodes, OwnPart, Partit
 use burn_gnn_graph::{EdgeReader, GraphError, Relation};
 use burn_gnn_store::{StoreError, StoredPart};
 
-/// The part of this rank out of files that hold no other rank's ([`StoredPart`]), with the weights and times of
-/// edges as the columns `weight` and `time`. The graph was never in memory: [`CscBuild`](burn_gnn_store::CscBuild)
-/// wrote it and [`StreamCut`](burn_gnn_store::StreamCut) cut it. Losses and gradients are those of the whole graph.
-/// Collective.
+/// Opens the part of this rank from its files ([`StoredPart`]), with the weights and times of edges
+/// as the columns `weight` and `time`. It serves graphs larger than memory, which
+/// [`CscBuild`](burn_gnn_store::CscBuild) has written and [`StreamCut`](burn_gnn_store::StreamCut)
+/// has partitioned. Losses and gradients equal those of the whole graph. Collective.
 ///
-/// Features, labels and masks are columns that are added to it, a row for each node of a type that the part owns:
-/// [`Partition::inner_nids`].
+/// Add features, labels and masks as columns, with one row per inner node of a type
+/// ([`Partition::inner_nids`]).
 ///
 /// ```
 /// use burn::tensor::{Device, TensorData};
@@ -44,12 +44,11 @@ use burn_gnn_store::{StoreError, StoredPart};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # Errors
-/// On every rank: what keeps the files of one from being read; parts of different partitionings; more or fewer
-/// ranks than parts.
+/// # Errors On every rank: the files of a rank cannot be read; the parts are of different
+/// partitionings; the number of ranks is not the number of parts.
 ///
-/// # Cost
-/// The part's edges in memory, 16 bytes each and 12 more while they are sorted; two exchanges of 8 bytes per halo node.
+/// # Cost The edges of the part in memory, 16 bytes each, and 12 more while they are sorted; two
+/// exchanges of 8 bytes per halo node.
 pub fn stored_partition(
     dir: impl AsRef<Path>,
     graph_name: &str,
@@ -69,7 +68,7 @@ pub fn stored_partition(
             });
         }
         let schema = part.schema().clone();
-        // Before anything of them is read.
+        // Check this before reading the parts.
         let (count, limit) =
             ((0..schema.etypes().len()).map(|e| part.csc(e).num_edges()).sum(), Relation::LIMIT);
         if count > limit {
@@ -106,7 +105,7 @@ pub fn stored_partition(
     })
 }
 
-/// The edges of one type in a stored part, by ascending edge id.
+/// Reads the edges of one type of a stored part, by ascending edge id.
 struct StoredEdges {
     own: OwnEdges,
     columns: Vec<(&'static str, TensorData)>,
