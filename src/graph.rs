@@ -1,10 +1,10 @@
 //! Graphs, features of nodes and edges, graph transforms, drawings.
 //!
-//! | types | what |
+//! | types | description |
 //! | --- | --- |
 //! | [`Graph`], [`GraphBuilder`] | relations and features; `Graph::homogeneous` for one type, `Graph::builder` for several |
 //! | [`Relation`] | the edges of one type: COO, CSR, CSC, degrees, traversals |
-//! | [`Schema`], [`EdgeType`], [`NodeKey`], [`EdgeKey`] | types and how they are named |
+//! | [`Schema`], [`EdgeType`], [`NodeKey`], [`EdgeKey`] | types and their names |
 //! | [`Frame`], [`Column`] | features of the nodes or edges of one type |
 //! | [`NodeIds`], [`Texts`], [`Ragged`] | ids of files, texts and lists as columns |
 //! | [`GraphStats`] | degrees, loops, isolated nodes, bytes |
@@ -22,7 +22,7 @@
 //!
 //! ![A crate, its keywords, authors and licences](https://raw.githubusercontent.com/burn-gnn/burn-gnn/main/docs/img/graph.svg)
 //!
-//! [`Drawing`] draws small graphs, as this one, as SVG or as a web page. [`Stream`] has the keyed random numbers of this library.
+//! [`Drawing`] draws small graphs like this one as SVG or as a web page. [`Stream`] has the keyed random numbers of this library.
 //! [`GraphError`] is the error of all of them.
 
 #[doc(hidden)]

@@ -38,9 +38,10 @@
 
 #![forbid(unsafe_code)]
 
-/// The version of Burn that these operators extend.
+/// Version of Burn that the operators extend.
 pub use burn;
-// Modules with globs: a crate that is exported as a whole appears in errors as `burn_gnn::burn_gnn_data::Builder`.
+// Modules use globs, because re-exported crates would appear in errors as
+// `burn_gnn::burn_gnn_data::Builder`.
 pub mod data;
 #[cfg(feature = "dist")]
 pub mod dist;
@@ -58,8 +59,8 @@ mod version_info;
 pub use span_times::{SpanTime, SpanTimes};
 pub use version_info::{VersionInfo, version_info};
 
-/// What most programs need: the names of the first examples and of the layers and models that programs begin with,
-/// none of which is one of `burn::prelude`. Everything else is under the path of its module.
+/// The names that most programs use: those of the first examples, and the most common layers and
+/// models. None of them is in `burn::prelude`. Everything else is in its module.
 ///
 /// ```
 /// use burn::prelude::*;

@@ -21,7 +21,7 @@
 //! They implement the trait [`Conv`], as does every module with an `impl`
 //! [`MessagePassing`](crate::ops::MessagePassing).
 //!
-//! | layers on several types | what |
+//! | layers on several types | description |
 //! | --- | --- |
 //! | [`RelGraphConv`] ([`RelWeights`], [`RelNorm`]) | a weight matrix per relation |
 //! | [`HeteroGraphConv`] | any [`Conv`] per edge type, custom layers too |
@@ -32,17 +32,17 @@
 //! Their input and output are [`NodeTensors`] (a [`TypeMap`]). All but [`TypedLinear`] implement the trait
 //! [`HeteroLayer`].
 //!
-//! | around layers | what |
+//! | around layers | description |
 //! | --- | --- |
 //! | [`NodeEmbedding`], [`FeatureEncoder`] ([`EncoderInput`]) | inputs: learned embeddings of nodes; attributes of tables |
 //! | [`EdgeWeightNorm`], [`DropoutKey`] | normalised edge weights; dropout in custom layers |
 //! | [`JumpingKnowledge`] ([`Jumping`]), [`AttentionReadout`], [`Mlp`], [`LstmCell`] | outputs of all layers; one row per graph; perceptrons |
 //! | [`LinkScorer`] ([`LinkScore`]) | scores of triples: DistMult, ComplEx, TransE |
 //!
-//! | training | what |
+//! | training | description |
 //! | --- | --- |
 //! | [`fit`], [`FitConfig`] ([`Trained`], [`Epoch`]) | one training loop for all tasks: validation, early stopping, schedules, checkpoints |
-//! | [`Task`], [`Batches`], [`Outcome`] | what a batch is, its scores, labels and loss |
+//! | [`Task`], [`Batches`], [`Outcome`] | definition of a batch, its scores, labels and loss |
 //! | [`NodeTask`], [`Rows`] | nodes of a full graph |
 //! | [`SeedTask`], [`LinkTask`], [`GraphTask`] ([`GraphClassifier`], [`LabelledGraphs`]) | nodes by mini-batches, links, graphs |
 //! | [`fit_on_ranks`], [`evaluate_on_ranks`], [`GradientSync`], [`NoSync`] | the same on several ranks; sums over ranks; one machine |
@@ -50,28 +50,28 @@
 //! | [`infer`], [`InferenceConfig`] | all nodes, layer by layer in bounded memory |
 //! | [`plot`] | learning curves as SVG |
 //! | [`plan_full_batch`], [`plan_mini_batch`], [`plan_rgcn`], [`plan_rgcn_mini_batch`] ([`ModelSizes`], [`LayerRows`], [`BatchSizes`], [`MemoryPlan`]) | memory, predicted |
-//! | [`check_param_ids`] | an error where parameters share an id |
+//! | [`check_param_ids`] | an error if parameters share an id |
 //! | [`EdgeBlocks`] | edge weights and features of the blocks of a batch |
 //!
 //! ![Loss and accuracy over epochs](https://raw.githubusercontent.com/burn-gnn/burn-gnn/main/docs/img/learning-curve.svg)
 //!
 //! | losses and metrics | of |
 //! | --- | --- |
-//! | [`cross_entropy`], [`accuracy`] ([`Counts`]), [`majority_class`], [`top_k_accuracy`] | classes ([`SeedRows`]: which rows) |
-//! | [`evaluate`] ([`Evaluation`]), [`Metric`] | a task on a data set; what training chooses by |
+//! | [`cross_entropy`], [`accuracy`] ([`Counts`]), [`majority_class`], [`top_k_accuracy`] | classes ([`SeedRows`] selects rows) |
+//! | [`evaluate`] ([`Evaluation`]), [`Metric`] | evaluation of a task on a data set; the metric of validation |
 //! | [`predictions`], [`select_rows`] ([`RowId`]) | classes of logits; rows by ids |
 //! | [`roc_auc`], [`average_precision`] | scores of two classes, links |
 //! | [`rank_links`], [`filtered_ranks`] ([`TrueTails`], [`LinkMetrics`]) | rankings: MRR, hits |
 //!
-//! | for custom models | what |
+//! | for custom models | description |
 //! | --- | --- |
 //! | [`NodeClassifier`], [`Layerwise`] ([`LayerViews`], [`Whole`]) | traits that tasks and [`infer`] need |
 //! | [`seeded`], [`next_stream`], [`to_dtype`] | initial weights: seeds, streams, element type |
 //! | [`ConvInput`], [`Endpoints`], [`Reduce`] | arguments of layers |
 //!
-//! | weights | what |
+//! | weights | description |
 //! | --- | --- |
-//! | [`save_weights`], [`load_weights`], [`resume_weights`] | files of this library; the last one with the ids that an optimizer's record has |
+//! | [`save_weights`], [`load_weights`], [`resume_weights`] | files of this library; the last one restores the parameter ids that records of optimizers refer to |
 //! | [`StateDict`], [`Framework`], [`Pretrained`] ([`ParamMapping`], [`Buffer`]) | weights of PyG and DGL, by name |
 //!
 //! [`ModelError`] is the error of all of them. The layers of whole models are [`RgcnLayers`], [`HgtLayers`],

@@ -4,7 +4,7 @@
 //! arguments; their `try_` forms return an [`OpsError`]. The [chapter on message
 //! passing](https://github.com/burn-gnn/burn-gnn/blob/main/docs/message-passing.md) explains them.
 //!
-//! | operators | what |
+//! | operators | description |
 //! | --- | --- |
 //! | [`gspmm`]; [`copy_u_sum`], [`u_mul_e_sum`], … | messages, reduced at destinations |
 //! | [`gsddmm`]; [`u_dot_v`], [`u_add_v`], … | edge features from endpoints |
@@ -15,9 +15,9 @@
 //! | [`cross_entropy_rows`], [`dropout`], [`bias_activation`], [`adam_step`], [`matmul_rows`] | dense |
 //! | [`with_precision`] ([`Precision`]) | 16-bit messages |
 //!
-//! | for layers | what |
+//! | for layers | description |
 //! | --- | --- |
-//! | [`GraphView`] | what a layer needs of a graph, a block or a part |
+//! | [`GraphView`] | interface between layers and graphs, blocks and parts |
 //! | [`Edges`], [`EdgeTypes`] | the edges of one type, of all types, with weights and features |
 //! | [`MessagePassing`] ([`EdgeTensor`], [`Reduce`]) | a trait for custom layers |
 //! | [`MessageOps`], [`function`] ([`EdgeBatch`], [`NodeBatch`], [`Fields`]) | message passing by field names, as in DGL |

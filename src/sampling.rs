@@ -12,21 +12,21 @@
 //! | [`PinSage`], [`RandomWalk`], [`Node2Vec`] | walks |
 //! | [`NegativeSampler`] | pairs of nodes without an edge |
 //!
-//! | loading | what |
+//! | loading | description |
 //! | --- | --- |
-//! | [`Loader`], [`LoaderEpoch`], [`LoaderState`] | batches in order, resumable |
+//! | [`Loader`], [`LoaderEpoch`], [`LoaderState`] | batches in order; can be resumed |
 //! | [`Seeds`], [`Traversal`] | nodes or edges to learn from, and their order |
 //! | [`GraphFeatures`], [`LoadedBatch`] | features and labels per type |
 //! | [`Throughput`] | rates, and the time spent waiting |
 //!
-//! | features | rows are |
+//! | features | location of rows |
 //! | --- | --- |
 //! | [`MemoryRows`] ([`RowType`]) | in memory: f32, f16, bf16 or int8 |
 //! | [`MappedRows`] ([`write_rows`]) | in a mapped file |
 //! | [`TieredRows`], [`hot_order`], [`presampled_hotness`] | cached for hot nodes |
 //! | [`DeviceRows`], [`UnifiedRows`] ([`Placement`]) | on GPUs |
-//! | [`IndexedRows`] | another source's, by an index |
+//! | [`IndexedRows`] | rows of another source, by an index |
 //!
-//! All of them implement [`FeatureSource`]. A draw is a function of a [`SampleKey`] and original ids.
+//! All of them implement [`FeatureSource`]. Random draws are functions of a [`SampleKey`] and original ids.
 
 pub use burn_gnn_sampling::*;

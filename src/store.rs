@@ -3,16 +3,16 @@
 //! The [chapter on graphs larger than memory](https://github.com/burn-gnn/burn-gnn/blob/main/docs/out-of-core.md) has
 //! complete programs.
 //!
-//! | graphs | what |
+//! | graphs | description |
 //! | --- | --- |
 //! | [`CscBuild`] ([`BuildPlan`]) | sorts a stream of edges into a file, in bounded memory |
 //! | [`StoredCsc`], [`StoredGraph`] | reads edges row by row; a graph to sample from |
-//! | [`RawNumbers`], [`NumberedEdges`], [`Renumbering`] | numbers for ids of any kind; another order |
-//! | [`StreamCut`] ([`StreamMethod`]), [`StoredParts`] | partitions from files |
+//! | [`RawNumbers`], [`NumberedEdges`], [`Renumbering`] | numbers for ids of any kind; a new order of nodes |
+//! | [`StreamCut`] ([`StreamMethod`]), [`StoredParts`] | partitions of graphs in files |
 //!
-//! | features | what |
+//! | features | description |
 //! | --- | --- |
-//! | [`RowWriter`] ([`RowFormat`]), [`StoredRows`] | written and read, asynchronously |
-//! | [`CachedRows`], [`PlannedRows`], [`PackedRows`] | cached; planned ahead; packed in the order of batches |
+//! | [`RowWriter`] ([`RowFormat`]), [`StoredRows`] | rows that are written, and read asynchronously |
+//! | [`CachedRows`], [`PlannedRows`], [`PackedRows`] | cached; prefetched by a plan of batches; stored in the order of batches |
 
 pub use burn_gnn_store::*;

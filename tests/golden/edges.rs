@@ -1,4 +1,4 @@
-//! The families of results per edge: `gsddmm` and `edge_softmax`.
+//! Families with one result per edge: `gsddmm` and `edge_softmax`.
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::Relation;
@@ -41,7 +41,7 @@ fn gsddmm_case<const L: usize, const R: usize, const O: usize>(
     device: &Device,
     op: SddmmOp,
 ) -> Result<(), String> {
-    // A copy has one operand; the other place is filled with something it must not look at.
+    // A copy has one operand; the other argument is a tensor that it must not read.
     let lhs: Tensor<L> = if op.uses_lhs() {
         case.tensor("inputs", "lhs", device)?
     } else {

@@ -1,5 +1,6 @@
-//! Makes cases that the folder does not have: other type names, ranks 4 and 5, node types without in-edges or without
-//! any edge, relations without edges and more than ten of them. What is expected comes from loops over f64.
+//! Generates cases that the folder lacks: other type names, ranks 4 and 5, node types without
+//! in-edges or without edges, relations without edges, and more than ten relations. Expected
+//! results are computed by loops in f64.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::check_all;
 
-/// Number of failures over all CPU backends.
+/// Returns the number of failures over all CPU backends.
 pub(crate) fn run() -> Result<usize, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let manifest = all().write(folder.path())?;
@@ -52,7 +53,8 @@ impl Array {
         Self { values: vec![0.0; shape.iter().product()], shape }
     }
 
-    /// Random numbers whose size is in `0.5..1.5`: quotients stay small, and no two are equal.
+    /// Random numbers with absolute value in `0.5..1.5`, so that quotients are small and no two
+    /// numbers are equal.
     fn random(seed: u64, rows: usize, features: &[usize]) -> Self {
         let (stream, mut x) = (Stream::new(seed, "values", 0), Self::zeros(rows, features));
         for (i, x) in x.values.iter_mut().enumerate() {
@@ -85,7 +87,7 @@ fn whole(ids: &[usize]) -> (Dtype, Vec<usize>, Vec<u8>) {
 /// Arrays by role.
 type Roles = Vec<(String, Array)>;
 
-/// What a case is made of besides its fields.
+/// Graph and tensors of a case.
 #[derive(Default)]
 struct Parts {
     inputs: Roles,
@@ -96,7 +98,7 @@ struct Parts {
     grads: Roles,
 }
 
-/// A folder of golden vectors in the making.
+/// Builds a folder of golden vectors.
 #[derive(Default)]
 struct Vectors {
     graphs: Map<String, Value>,
@@ -229,7 +231,7 @@ fn broadcast(l: &[usize], r: &[usize]) -> Vec<usize> {
     (0..rank).map(|i| axis(l, i).max(axis(r, i))).collect()
 }
 
-/// Where an operand of feature shape `own` has what column `j` of the result reads.
+/// Returns the position, in an operand of feature shape `own`, that column `j` of the result reads.
 fn offset(own: &[usize], out: &[usize], j: usize) -> usize {
     let (mut rest, mut stride, mut offset) = (j, 1, 0);
     for i in (0..out.len()).rev() {
@@ -327,7 +329,7 @@ fn reduce(how: &str, m: &Array, dst: &[usize], n: usize) -> (Array, Array) {
     (out, weight)
 }
 
-/// What a cotangent of destinations is for the messages of [`reduce`].
+/// Returns the gradient of the messages of [`reduce`] from a cotangent of the destinations.
 fn reduce_grad(c: &Array, weight: &Array, dst: &[usize]) -> Array {
     let mut dm = weight.clone();
     let width = dm.width();
@@ -382,7 +384,8 @@ fn operators(vectors: &mut Vectors) {
         "v" => (&r.dst, num_dst),
         _ => (&own, edges),
     };
-    // Operands that broadcast, those with one number per row, and what copies do not look at.
+    // Operands that broadcast, operands with one number per row, and operands that copies do not
+    // read.
     let scalar: (&[usize], &[usize]) = (&[2, 1, 2, 2], &[]);
     for (l, s) in SHAPES.into_iter().chain([scalar]) {
         for op in ["add", "sub", "mul", "div", "copy_lhs", "copy_rhs"] {
@@ -437,7 +440,7 @@ fn operators(vectors: &mut Vectors) {
     }
 }
 
-/// The operands that an operator looks at, under their roles.
+/// The operands that an operator reads, by role.
 fn operands(op: &str, [l, r]: [&Array; 2]) -> Roles {
     match op {
         "copy_lhs" => one("lhs", l),
@@ -446,7 +449,7 @@ fn operands(op: &str, [l, r]: [&Array; 2]) -> Roles {
     }
 }
 
-/// The other operand of a copy: one number, which broadcasts with anything.
+/// The unused operand of a copy: one number, which broadcasts with any shape.
 fn unread() -> Array {
     Array::zeros(1, &[])
 }
@@ -490,7 +493,7 @@ fn gsddmm(vectors: &mut Vectors, op: &str, [lt, rt]: [&str; 2], [x, y]: [&Operan
         _ => (x, y),
     };
     let m = messages(op, l, r);
-    // A dot product adds what lies along the last axis.
+    // A dot product sums over the last axis.
     let last = if op == "dot" { m.shape[m.shape.len() - 1] } else { 1 };
     let mut out = m.clone();
     if op == "dot" {
@@ -745,7 +748,7 @@ fn hetero(
     }
     for (&ntype, x) in &h {
         parts.inputs.push((ntype.to_owned(), x.clone()));
-        // PyTorch has no gradient for what no message reads.
+        // PyTorch has no gradient for tensors that no message reads.
         if g.is_source(ntype) {
             parts.grads.push((ntype.to_owned(), dh[ntype].clone()));
         }

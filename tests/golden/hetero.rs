@@ -46,7 +46,7 @@ fn cross(case: &Case<'_>) -> Result<Cross<'static>, String> {
     }
 }
 
-/// The graph of the case, with its inputs as features `h` of nodes and `w` of edges.
+/// Creates the graph of the case, with its inputs as features `h` of nodes and `w` of edges.
 fn graph(case: &Case<'_>, inputs: &BTreeMap<&str, Column>) -> Result<Graph, String> {
     let mut g = case.graph()?;
     for (role, x) in inputs {
@@ -108,7 +108,7 @@ pub(crate) fn run(case: &Case<'_>, device: &Device) -> Result<(), String> {
             out.nodes(ntype).and_then(|frame| frame.column("out")).map_err(|e| e.to_string())?;
         loss = loss
             + match case.rank("outputs", role)? {
-                // A stack of inputs of rank 5.
+                // Inputs of rank 5, stacked.
                 6 => weighted::<6>(case, role, y, device)?,
                 rank => ranked!(rank, D => weighted::<D>(case, role, y, device))?,
             };
@@ -123,7 +123,7 @@ pub(crate) fn run(case: &Case<'_>, device: &Device) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares an output; its sum times its cotangent.
+/// Compares an output and returns the sum of its product with the cotangent.
 fn weighted<const D: usize>(
     case: &Case<'_>,
     role: &str,

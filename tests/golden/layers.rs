@@ -1,4 +1,5 @@
-//! The family of whole layers: weights are loaded by their names through the path that users load DGL's with.
+//! Family `layers`: whole layers. Weights are loaded by name, in the same way as users load weights
+//! of DGL.
 
 use burn::module::{ModuleMapper, Param};
 use burn::tensor::{DType, Device, FloatDType, Gradients, Int, Tensor, TensorData};
@@ -34,7 +35,7 @@ struct Layer<'a> {
     config: &'a Value,
 }
 
-/// Outputs seen so far, and the scalar that is differentiated.
+/// Compared outputs, and the scalar loss.
 #[derive(Default)]
 struct Outputs(Option<Tensor<1>>);
 
@@ -55,7 +56,7 @@ impl Outputs {
     }
 }
 
-/// Every parameter replaced by its gradient.
+/// Replaces every parameter by its gradient.
 struct ByGradient<'a>(&'a Gradients);
 
 impl ModuleMapper for ByGradient<'_> {
@@ -96,7 +97,7 @@ impl Layer<'_> {
         Some(self.case.tensors.tensor(name).ok()?.shape().to_vec())
     }
 
-    /// Shape of a weight that must be there.
+    /// Returns the shape of a required weight.
     fn weight(&self, name: &str) -> Result<Vec<usize>, String> {
         self.shape("params", name).ok_or_else(|| format!("no `params.{name}`"))
     }
@@ -109,7 +110,7 @@ impl Layer<'_> {
         self.case.tensor("inputs", role, self.device)
     }
 
-    /// One tensor for both endpoints, or one for each.
+    /// Returns one tensor for both endpoints, or one tensor for each.
     fn endpoints(&self) -> Result<(ConvInput, Inputs<2>), String> {
         if self.shape("inputs", "x").is_some() {
             let x = self.input::<2>("x")?;
@@ -130,7 +131,7 @@ impl Layer<'_> {
         Ok((Some(w.clone()), vec![("edge_weight".to_owned(), w)]))
     }
 
-    /// The layer with the parameters of the case, in its precision.
+    /// Returns the layer with the parameters of the case, in the precision of the case.
     fn load<M: Pretrained>(&self, layer: M) -> Result<M, String> {
         let params = self.case.json["params"].as_object().cloned().unwrap_or_default();
         let mut views = vec![];
@@ -146,7 +147,8 @@ impl Layer<'_> {
         state.load(layer, Framework::Dgl).map_err(|e| e.to_string())
     }
 
-    /// Gradients of inputs and parameters, and whether the layer has all parameters of the case.
+    /// Compares gradients of inputs and parameters, and checks that the layer has all parameters of
+    /// the case.
     fn gradients<M: Pretrained>(
         &self,
         layer: M,
@@ -165,13 +167,14 @@ impl Layer<'_> {
         let state = StateDict::of(&layer, Framework::Dgl);
         let mut expected: Vec<&str> = self.case.roles("params").collect();
         for (name, data) in state.tensors() {
-            // What PyTorch saves and does not train: a fixed ε, the second name of a shared weight.
+            // Entries that PyTorch saves but does not train: a fixed ε, the second name of a shared
+            // weight.
             let fixed = name == "eps" && !self.flag("learn_eps", true);
             if fixed || self.flag("share_weights", false) && name.starts_with("fc_dst.") {
                 continue;
             }
             let role = format!("param/{name}");
-            // Blocks of a diagonal lie flat there.
+            // DGL stores the blocks of block-diagonal weights flat.
             let (bytes, own, dtype) = data.clone().into_parts();
             let shape = self.shape("grads", &role).unwrap_or_else(|| own.to_vec());
             self.case.compare_grad_data(&role, TensorData::from_bytes(bytes, shape, dtype))?;
@@ -184,7 +187,7 @@ impl Layer<'_> {
         }
     }
 
-    /// A layer of the shapes below `prefix`.
+    /// Creates a layer with the shapes of the weights that begin with `prefix`.
     fn gcn_conv_config(&self, prefix: &str, norm: DegreeNorm) -> Result<GcnConvConfig, String> {
         let w = self.weight(&format!("{prefix}weight"))?;
         Ok(GcnConvConfig::new(w[0], w[1]).with_norm(norm).with_bias(self.flag("bias", true)))
@@ -228,7 +231,7 @@ impl Layer<'_> {
         )
     }
 
-    /// A SAGE layer of the shapes below `prefix`.
+    /// Creates a SAGE layer with the shapes of the weights that begin with `prefix`.
     fn sage(&self, prefix: &str) -> Result<SageConvConfig, String> {
         let w = self.weight(&format!("{prefix}fc_neigh.weight"))?;
         let aggregator = match text(self.config, "aggregator")? {
@@ -276,7 +279,8 @@ impl Layer<'_> {
         let ((x, inputs), (weight, weights), g) =
             (self.endpoints()?, self.edge_weight()?, self.graph()?);
         let mut outputs = Outputs::default();
-        // With and without attention weights: one pass, and one operator after the other.
+        // Without attention weights, the layer runs in one fused pass; with them, in separate
+        // operators.
         let fused = conv.forward(Edges::from(&g).with_weight(weight.clone()), x.clone());
         self.case.compare("outputs", "out", self.heads(fused.clone(), [attn[1], attn[2]]))?;
         if self.shape("outputs", "attention").is_some() {
@@ -318,7 +322,7 @@ impl Layer<'_> {
         let d_input = x.dims()[1];
         let (weights, d_output) = match self.config["regularizer"].as_str() {
             Some("bdd") => (RelWeights::BlockDiagonal(bases), w[1] * bases / d_input),
-            // As many bases as relations: DGL takes full weights then, without coefficients.
+            // With as many bases as relations, DGL uses full weights without coefficients.
             Some("basis") if self.shape("params", "linear_r.coeff").is_some() => {
                 (RelWeights::Basis(bases), w[2])
             }
@@ -331,7 +335,7 @@ impl Layer<'_> {
             .with_bias(self.flag("bias", true))
             .with_layer_norm(self.flag("layer_norm", false));
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
-        // Edges by type: a relation for each.
+        // One relation per edge type.
         let rel = self.case.relation()?;
         let of =
             |r: usize| (0..rel.num_edges()).filter(|&e| etypes[e] == r as i64).collect::<Vec<_>>();
@@ -377,7 +381,7 @@ impl Layer<'_> {
             .filter(|a| *a != "stack")
             .map_or(Ok(Reduce::Sum), aggregator)?;
         let config = HeteroGraphConvConfig::new().with_aggregate(by);
-        // One for each edge type, in the order in which `init` asks.
+        // One layer per edge type, in the order of the calls of `init`.
         let prefixes = g.schema().etypes().iter().map(|etype| format!("mods.{}.", etype.relation));
         match text(self.config, "module")? {
             "GraphConv" => {
@@ -435,7 +439,8 @@ impl Layer<'_> {
         self.gradients(conv, outputs, &inputs, &vec![])
     }
 
-    /// Compares the results of node types; one without incoming edge types has none, here and there.
+    /// Compares the results of node types. A node type without incoming edge types has no result,
+    /// in DGL and here.
     fn by_type<const D: usize>(
         &self,
         outputs: &mut Outputs,
@@ -462,7 +467,7 @@ impl Layer<'_> {
         };
         let rel = self.case.relation()?;
         let mut edges = std::collections::BTreeMap::<(i64, i64, i64), (Vec<u32>, Vec<u32>)>::new();
-        // Relations without edges have weights too.
+        // Relations without edges have weights, too.
         for r in (0..number("num_etypes")? as i64).filter(|r| !etypes.contains(r)) {
             edges.insert((0, r, 0), Default::default());
         }
@@ -491,7 +496,7 @@ impl Layer<'_> {
             HgtConvConfig::from_graph(&g, x.dims()[1], number("head_size")?, number("num_heads")?)
                 .with_relations(Some(relations))
                 .with_layer_norm(self.flag("use_norm", false))
-                // Gradients are asked for, and vectors are without.
+                // The test requires gradients, and the vectors have none.
                 .with_dropout(0.0);
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
         let by_type = nodes.iter().map(|n| Some(x.clone().select(0, ints(n, self.device))));
@@ -508,7 +513,7 @@ impl Layer<'_> {
     }
 }
 
-/// A type name for a number, such that names and numbers have one order.
+/// Returns a type name for a number such that names sort like numbers.
 fn numbered(prefix: &str, number: usize) -> String {
     format!("{prefix}{number:06}")
 }

@@ -1,14 +1,14 @@
-//! Golden vectors: values and gradients that a correct implementation must reproduce, read from `tests/golden/vectors`
-//! (`BURN_GNN_GOLDEN` names another folder) and computed on every CPU backend, and on a GPU where the system has an
-//! adapter, if only software Vulkan.
+//! Tests golden vectors: values and gradients that a correct implementation must reproduce. They
+//! are read from `tests/golden/vectors` (or the folder `BURN_GNN_GOLDEN`) and computed on every CPU
+//! backend, and on a GPU or software Vulkan if an adapter is found.
 //!
-//! The folder's `manifest.json` lists cases of several families. Names of types, shapes and ranks (up to 5) come from
-//! there. A case that cannot be computed is a failure that names it, and so is one with an output or a gradient that
-//! was not compared. A new family is one more line in [`FAMILIES`] and one function. Cases of other types and ranks
-//! than the folder has are made by [`generated`].
+//! `manifest.json` lists the cases of several families, with the names of types, shapes and ranks
+//! (up to 5). A case that cannot be computed, or of which an output or gradient was not compared,
+//! is a failure. A new family needs a line in [`FAMILIES`] and a function. [`generated`] creates
+//! cases of further types and ranks.
 //!
-//! This binary has no test harness, so that its summary lines are seen under a plain `cargo test`.
-// Burn has deprecated its ndarray backend; people still use it.
+//! This binary has no test harness, so that `cargo test` shows its summary.
+// Burn has deprecated its ndarray backend, but it is still in use.
 #![allow(deprecated)]
 
 #[path = "../../examples/reproduce/common/mod.rs"]
@@ -51,10 +51,10 @@ use burn_gnn_testutil::{Kind, NO_ADAPTER, NO_GPU_BACKEND, golden, skip};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 
-/// Computes one case on a device with autodiff; `Err` says where it differs.
+/// Computes one case on a device with autodiff; `Err` describes the difference.
 type Run = fn(&Case<'_>, &Device) -> Result<(), String>;
 
-/// Families that are computed in 16 bits too, on Flex: their operands are rounded, and so are their results.
+/// Families that are also computed in 16 bits, on Flex: operands and results are rounded.
 const HALVES: [&str; 5] = ["gspmm", "gsddmm", "edge_softmax", "segment_reduce", "typed_mm"];
 
 /// Every family that a manifest may name.
@@ -100,8 +100,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the arguments of a test binary ask for the test `golden`: `cargo test NAME` gives its filter,
-/// and whatever stands behind `--`, to every binary.
+/// Whether the arguments of the test binary select the test `golden`: `cargo test NAME` passes its
+/// filter, and the arguments after `--`, to every binary.
 fn selected(args: &[String]) -> bool {
     const WITH_VALUE: [&str; 7] =
         ["--test-threads", "--skip", "--color", "--format", "--logfile", "--shuffle-seed", "-Z"];
@@ -152,7 +152,8 @@ fn check_selection() {
     }
 }
 
-/// Number of failures over all backends; `None` if there is nothing to read and generated cases pass.
+/// Returns the number of failures over all backends; `None` if there are no vectors and the
+/// generated cases pass.
 fn run() -> Result<Option<usize>, String> {
     let mut failed = generated::run()?;
     let Some(folder) = golden() else { return Ok((failed > 0).then_some(failed)) };
@@ -211,7 +212,7 @@ fn check_strictness(folder: &Path, manifest: &Value) -> Result<(), String> {
         let failures = check(Some(case))?.failures;
         assert!(failures.len() == 1 && failures[0].contains(want), "{want}: {failures:?}");
     }
-    // A case of a kind that has no gradient at all.
+    // A case without any gradient.
     let mut case = good.clone();
     (case["grads"], case["grad_outputs"]) = (Value::Null, Value::Null);
     assert_eq!(check(Some(case))?.failures, Vec::<String>::new(), "a case without any gradient");
@@ -237,12 +238,12 @@ fn check_strictness(folder: &Path, manifest: &Value) -> Result<(), String> {
 struct Report {
     passed: usize,
     failures: Vec<String>,
-    /// Cases of element types that the device does not have, by name.
+    /// Names of cases whose element type the device does not support.
     unsupported: BTreeMap<String, usize>,
 }
 
 impl Report {
-    /// Prints the summary of a backend and what failed; returns the number of failures.
+    /// Prints the summary and the failures of a backend; returns the number of failures.
     fn print(&self, backend: &str) -> usize {
         let names: Vec<String> = self.unsupported.iter().map(|(n, c)| format!("{n} {c}")).collect();
         let tail = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
@@ -263,8 +264,8 @@ fn read(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
     std::fs::read(folder.join(name)).map_err(|e| format!("{}: {e}", folder.join(name).display()))
 }
 
-/// Every case of a manifest on one device; in another element type than the case's, if one is named, those of
-/// [`HALVES`].
+/// Computes every case of a manifest on one device. If an element type is given, computes the
+/// families [`HALVES`] in it instead of the type of the case.
 fn check_all(
     folder: &Path,
     manifest: &Value,
@@ -336,7 +337,8 @@ fn check_all(
     Ok(report)
 }
 
-/// Whether a device computes in an element type. WGSL has no f64, whatever extensions of it some drivers offer.
+/// Whether a device supports an element type. WGSL has no f64, even if the driver has an extension
+/// for it.
 fn holds(device: &Device, dtype: DType) -> bool {
     let cpu = [Device::flex(), Device::ndarray()].contains(device);
     cpu || dtype != DType::F64
@@ -346,17 +348,17 @@ fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
     value[key].as_str().ok_or_else(|| format!("`{key}` is missing or no string in {value}"))
 }
 
-/// One line of the manifest with what it refers to.
+/// One case of the manifest, with its graph and tensors.
 struct Case<'a> {
     json: &'a Value,
     manifest: &'a Value,
     edges: &'a SafeTensors<'a>,
     tensors: &'a SafeTensors<'a>,
-    /// The element type to compute in, instead of the case's own.
+    /// Element type of the computation, if it is not the type of the case.
     rounded: Option<DType>,
-    /// Whether products of f32 with weights are Burn's on tensor cores, in TF32.
+    /// Whether Burn multiplies f32 with weights in TF32, on tensor cores.
     tensor_cores: bool,
-    /// What has been compared, as `group.role`.
+    /// Compared tensors, as `group.role`.
     compared: RefCell<BTreeSet<String>>,
 }
 
@@ -383,7 +385,7 @@ impl Case<'_> {
         })
     }
 
-    /// The tensor that `group[role]` names, if it does.
+    /// Returns the tensor that `group[role]` names, if there is one.
     fn data(&self, group: &str, role: &str) -> Result<Option<TensorData>, String> {
         let Some(name) = self.json[group][role].as_str() else { return Ok(None) };
         let view = self.tensors.tensor(name).map_err(|e| format!("tensor `{name}`: {e}"))?;
@@ -405,7 +407,7 @@ impl Case<'_> {
         Ok(self.data(group, role)?.map_or(0, |d| d.shape().num_dims()))
     }
 
-    /// A tensor of the case; tracked if it is an input.
+    /// Returns a tensor of the case, tracked if it is an input.
     fn tensor<const D: usize>(
         &self,
         group: &str,
@@ -421,7 +423,7 @@ impl Case<'_> {
         Ok(if group == "inputs" { tensor.require_grad() } else { tensor })
     }
 
-    /// The graph of the case: its entry of the manifest, and the list of relations there.
+    /// Returns the manifest's entry of the graph of the case, and its relations.
     fn graph_entry(&self) -> Result<(&Value, &[Value]), String> {
         let name = text(self.json, "graph")?;
         let graph =
@@ -434,7 +436,8 @@ impl Case<'_> {
         ))
     }
 
-    /// The whole numbers of the tensor that `group[key]` names, which belongs to the graphs or to the family.
+    /// Returns the integers of the tensor that `group[key]` names, in the file of graphs or of the
+    /// family.
     fn ids(&self, group: &Value, key: &str) -> Result<Vec<i64>, String> {
         let name = text(group, key)?;
         let view = self
@@ -448,7 +451,7 @@ impl Case<'_> {
         Ok(view.data().chunks_exact(8).map(|b| f64_le(b).to_bits() as i64).collect())
     }
 
-    /// The graph of the case with all its node types, those without edges too.
+    /// Creates the graph of the case with all its node types, including types without edges.
     fn graph(&self) -> Result<Graph, String> {
         let (graph, relations) = self.graph_entry()?;
         let mut builder = Graph::builder();
@@ -479,7 +482,8 @@ impl Case<'_> {
         self.json[group].as_object().into_iter().flatten().map(|(role, _)| role.as_str())
     }
 
-    /// Refuses a case of which something was not compared. Gradients of rounded operands need not be.
+    /// Returns an error if a tensor of the case was not compared, except gradients of rounded
+    /// operands.
     fn check_complete(&self) -> Result<(), String> {
         let groups: &[&str] =
             if self.rounded.is_some() { &["outputs"] } else { &["outputs", "grads"] };
@@ -495,13 +499,13 @@ impl Case<'_> {
         }
     }
 
-    /// Whether the manifest names any gradient; a case without is one of values only.
+    /// Whether the case has gradients; other cases compare only values.
     fn has_gradients(&self) -> bool {
         self.json["grads"].as_object().is_some_and(|g| !g.is_empty())
             || self.data("grad_outputs", "out").is_ok_and(|d| d.is_some())
     }
 
-    /// Compares with the tensor that `group[role]` names, which must be there.
+    /// Compares with the tensor that `group[role]` names, which must exist.
     fn compare<const D: usize>(
         &self,
         group: &str,
@@ -538,14 +542,14 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Compares the gradient of an input; without an entry of the manifest it must be 0.
+    /// Compares the gradient of an input, which must be 0 if the manifest has no entry for it.
     fn compare_grad<const D: usize>(
         &self,
         role: &str,
         x: &Tensor<D>,
         grads: &Gradients,
     ) -> Result<(), String> {
-        // No path from the loss is a gradient of 0.
+        // A tensor that the loss does not depend on has gradient 0.
         let grad = x.grad(grads).unwrap_or_else(|| x.clone().without_autodiff().zeros_like());
         self.compare_grad_data(role, grad.into_data())
     }
@@ -615,7 +619,7 @@ fn gspmm_case<const L: usize, const R: usize, const O: usize>(
     op: BinaryOp,
     reduce: Reduce,
 ) -> Result<(), String> {
-    // A copy has one operand; the other place is filled with something it must not look at.
+    // A copy has one operand; the other argument is a tensor that it must not read.
     let lhs: Tensor<L> = if op.uses_lhs() {
         case.tensor("inputs", "lhs", device)?
     } else {
@@ -628,7 +632,8 @@ fn gspmm_case<const L: usize, const R: usize, const O: usize>(
     };
     let out: Tensor<O> = gspmm(rel, op, reduce, lhs.clone(), rhs.clone());
     case.compare("outputs", "out", out.clone())?;
-    // Among rounded operands another message may be the largest, by no more than was compared, and take the gradient.
+    // After rounding a different message may be the largest, within the tolerance, and receive the
+    // gradient.
     if !case.has_gradients() || (reduce.selects() && case.rounded.is_some()) {
         return Ok(());
     }

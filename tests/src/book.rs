@@ -32,7 +32,7 @@ fn prose(text: &str) -> Vec<&str> {
     text.lines().filter(|line| keep(line)).collect()
 }
 
-/// A code block: where it begins, what follows the three backticks, its lines.
+/// A code block: its first line, the text after the three backticks, its lines.
 struct Code<'a> {
     line: usize,
     language: &'a str,
@@ -62,7 +62,7 @@ fn texts() -> Vec<PathBuf> {
     pages.chain(["README.md".into(), "examples/README.md".into()]).collect()
 }
 
-/// Targets of the links `[text](target)`, inline code left out.
+/// Returns the targets of links `[text](target)` outside of inline code.
 fn links(text: &str) -> Vec<String> {
     let lines = prose(text).join("\n");
     let without_code: String = lines.split('`').step_by(2).collect();
@@ -70,7 +70,7 @@ fn links(text: &str) -> Vec<String> {
     targets.map(|(target, _)| target.to_owned()).collect()
 }
 
-/// The anchors of all headings, as GitHub and mdBook make them.
+/// Returns the anchors of all headings, in the format of GitHub and mdBook.
 fn anchors(text: &str) -> BTreeSet<String> {
     let slug = |heading: &str| {
         let kept = heading
@@ -113,7 +113,7 @@ fn the_snippets_of_every_page_are_compiled() {
     }
 }
 
-/// Where a link leads: a path from the root and an anchor; none where it leaves the repository.
+/// Resolves a link to a path from the root and an anchor; `None` for links out of the repository.
 fn target(file: &Path, link: &str) -> Option<(PathBuf, Option<String>)> {
     let (path, anchor) = match link.split_once('#') {
         Some((path, anchor)) => (path, Some(anchor.to_owned())),
@@ -128,7 +128,7 @@ fn target(file: &Path, link: &str) -> Option<(PathBuf, Option<String>)> {
     Some((path, anchor))
 }
 
-/// Pages of the book link to files outside of `docs/` by address: mdBook copies `docs/` alone.
+/// Pages of the book link to files outside of `docs/` by URL, because mdBook copies only `docs/`.
 #[test]
 fn every_link_into_the_repository_leads_to_a_file_and_a_heading() {
     let mut wrong = vec![];
@@ -159,12 +159,12 @@ fn code_blocks_of_a_text() {
     assert_eq!(hidden_lines(&blocks[0]), 1);
 }
 
-/// Lines that rustdoc hides and GitHub shows.
+/// Counts the lines that rustdoc hides and GitHub shows.
 fn hidden_lines(code: &Code<'_>) -> usize {
     code.lines.iter().filter(|line| line.starts_with("# ") || **line == "#").count()
 }
 
-/// A snippet can be pasted into `main.rs` as GitHub shows it: nothing is hidden, and it has a `main`.
+/// Snippets can be copied from GitHub into `main.rs`: they have no hidden lines, and a `main`.
 #[test]
 fn every_snippet_is_a_whole_program() {
     let mut wrong = vec![];
@@ -187,7 +187,7 @@ fn every_snippet_is_a_whole_program() {
     );
 }
 
-/// Made by `cargo run --release --features plot --example pictures`.
+/// Created by `cargo run --release --features plot --example pictures`.
 #[test]
 fn every_picture_is_small_and_shown() {
     let shown: String = texts().iter().map(|file| read(&root().join(file))).collect();
@@ -202,7 +202,7 @@ fn every_picture_is_small_and_shown() {
     assert!(pictures >= 3);
 }
 
-/// The example draws what is in `docs/img`: the same nodes, whatever the layout.
+/// The example draws the pictures of `docs/img`: the nodes are equal, the layout may differ.
 #[test]
 fn pictures_are_drawn_by_their_example() {
     use crate::pictures::{neighbours_of_a_crate, partition_of_the_club};
@@ -217,7 +217,7 @@ fn pictures_are_drawn_by_their_example() {
     }
 }
 
-/// Names that `pub use` of a crate exports.
+/// Returns the names that a crate exports by `pub use`.
 fn exported(source: &str) -> BTreeSet<&str> {
     let uses = source.split("\npub use ").skip(1).filter_map(|rest| rest.split(';').next());
     uses.filter_map(|path| Some(path.rsplit_once("::")?.1))
@@ -226,7 +226,8 @@ fn exported(source: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The header of `burn_gnn::models` has a place for every layer, model and function; a config is found by its layer.
+/// The tables of `burn_gnn::models` list every layer, model and function; a config is listed by its
+/// layer.
 #[test]
 fn the_tables_of_models_are_complete() {
     let source = read(&root().join("crates/models/src/lib.rs"));
@@ -239,7 +240,7 @@ fn the_tables_of_models_are_complete() {
     assert!(missing.is_empty(), "src/models.rs does not name {missing:?}");
 }
 
-/// The table of cargo features in the book has all of them, and no others.
+/// The table of cargo features in the book lists exactly the features of the manifest.
 #[test]
 fn every_cargo_feature_is_in_the_book() {
     let manifest = read(&root().join("Cargo.toml"));
