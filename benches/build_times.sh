@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What a new user waits for: seconds to build the README's first command from an empty cargo cache, and blank crates with Burn
-# alone and with burn-gnn, in their default profiles. Run it with nothing else on the machine.
+# Measures the seconds to build the README's first command from an empty cargo cache, and blank crates with only Burn
+# and with burn-gnn, in their default profiles. Run it on an idle machine.
 #
-#   benches/build_times.sh FOLDER [first] [blank-dev] [blank-release]     all by default; FOLDER takes 3 GB and is left there
+#   benches/build_times.sh FOLDER [first] [blank-dev] [blank-release]     all by default; FOLDER takes 3 GB and is not deleted
 #
 # One JSON line per build: wall and processor seconds, downloads of the first command included, and the number of crates.
 set -euo pipefail

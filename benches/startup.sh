@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a user waits for: seconds from the start of each example to the first line about an epoch, peak memory and size of the program.
+# Measures seconds from the start of each example to its first line about an epoch, peak memory and size of the program.
 #
-#   benches/startup.sh [FOLDER]     FOLDER: where the programs are; target/release/examples by default
+#   benches/startup.sh [FOLDER]     FOLDER: folder of the programs; target/release/examples by default
 #
 # One JSON line per example. Needs GNU time for the peak memory (Debian: time).
 set -euo pipefail

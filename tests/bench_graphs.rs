@@ -1,9 +1,10 @@
-//! The graphs of the benchmarks are those of their recipe: checksums of all edges, and sums of the rest.
+//! Tests the generated graphs of the benchmarks by checksums of all edges, and sums of features and
+//! labels.
 
 #[path = "../benches/peers/graphs.rs"]
 mod graphs;
 
-/// Checksums of all relations in order, folded by `h * 31 + checksum`.
+/// Combines the checksums of all relations, in order, by `h * 31 + checksum`.
 const MAG: u64 = 6_406_742_920_639_272_743;
 const AM: u64 = 15_078_040_507_044_144_509;
 
@@ -65,7 +66,7 @@ fn check_typed(name: &str, sizes: [usize; 3], first: [u64; 2], all: u64) {
     let total = g.edges.iter().map(|e| e.src.len()).sum::<usize>();
     assert_eq!([g.ntypes.iter().map(|t| t.1).sum(), g.edges.len(), total], sizes, "{name}");
     assert_eq!(sums[..2], first, "{name}");
-    // One number for all relations: a sum would not see two of them exchanged.
+    // The order of relations matters, which a sum would not detect.
     let folded = sums.iter().fold(0u64, |h, s| h.wrapping_mul(31).wrapping_add(*s));
     assert_eq!(folded, all, "{name}");
     for pair in g.edges.chunks(2) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Measures a benchmark binary that was built before beside PyTorch's sparse product and PyG, on a machine with a GPU.
+# Compares a prebuilt benchmark binary with PyTorch's sparse product and PyG, on a machine with a GPU.
 #
 #   benches/gpu/run.sh BINARY BACKEND PYTHON DEVICE DATA [OUT]
 #
 # BINARY: `peers`, built with the feature of BACKEND (cuda, wgpu, …); nothing is compiled here. PYTHON: an interpreter with torch and
-# torch_geometric (benches/dgl/setup.sh); DEVICE: cuda or cpu; DATA: the graphs, by `peers write DATA GRAPH...`. OUT: where lines are kept (a temporary folder).
+# torch_geometric (benches/dgl/setup.sh); DEVICE: cuda or cpu; DATA: the graphs, by `peers write DATA GRAPH...`. OUT: folder of the lines (a temporary folder).
 # GRAPHS="cora-like arxiv-like", TYPED="am-slice" (R-GCN) and SAMPLED="arxiv-like" choose graphs, BENCH_SECONDS the time for an entry.
 # Prints ratios of wall times (ours over theirs) and, for copy_u_sum, the share of the device's copy bandwidth that the bytes of the operator make.
 set -euo pipefail
@@ -27,7 +27,7 @@ for section in machine ops train sample; do
     *) names=("${graphs[@]}") ;;
   esac
   echo "$section ${names[*]-}" >&2
-  # What one side cannot run leaves the rest alone.
+  # Continue if a section fails.
   BENCH_BACKEND=$backend "$binary" "$section" ${names[@]+"${names[@]}"} >>"$out/ours.jsonl" ||
     { failed=1 && echo "failed: $section, $backend" >&2; }
   [ "$section" = machine ] || "$python" "$here/peers.py" "$data" "$device" "$section" "${names[@]}" >>"$out/peers.jsonl" ||

@@ -1,10 +1,11 @@
 //! Chooses the allocator of the benchmark when it starts.
 //!
-//! Every operator's output is a fresh block, and how its pages are obtained can cost more than the operator.
+//! Every operator allocates its output, and obtaining the pages can cost more than the operator.
 //!
-//! `BENCH_ALLOCATOR` is `mimalloc` (the default; it keeps freed blocks for the next output, forever where cargo starts
-//! the benchmark: `MIMALLOC_PURGE_DELAY=-1` in `.cargo/config.toml`), `system` (the C library's, which maps a large
-//! block again each time), `huge` (the same, on huge pages) or `counted` (the same, counting the bytes in use).
+//! `BENCH_ALLOCATOR` is `mimalloc` (the default; it keeps freed blocks for the next output; if
+//! cargo starts the benchmark, it never returns them: `MIMALLOC_PURGE_DELAY=-1` in
+//! `.cargo/config.toml`), `system` (the C library's, which maps large blocks on each allocation),
+//! `huge` (the same with huge pages) or `counted` (the same with a counter of the bytes in use).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -19,18 +20,18 @@ const MIMALLOC: u8 = 2;
 const HUGE: u8 = 3;
 const COUNTED: u8 = 4;
 
-/// Bytes in use of a counted run, and the most there were.
+/// Bytes in use of a counted run, and their peak.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts from here on: the most bytes in use later, less those of now.
+/// Starts counting: the peak of the bytes in use, minus the bytes in use now.
 pub(crate) fn begin() -> usize {
     let live = LIVE.load(Ordering::SeqCst);
     MOST.store(live, Ordering::SeqCst);
     live
 }
 
-/// The most bytes in use since [`begin`]; 0 where they are not counted.
+/// Returns the peak of the bytes in use since [`begin`]; 0 without counting.
 pub(crate) fn most() -> usize {
     MOST.load(Ordering::SeqCst)
 }
@@ -45,13 +46,15 @@ fn count(new: usize, old: usize) {
 
 static CHOICE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// The same answer on every call, so that a block goes back where it came from.
+/// Returns the same allocator on every call, so that a block is freed by the allocator that created
+/// it.
 #[inline]
 fn choice() -> u8 {
     match CHOICE.load(Ordering::Relaxed) {
         UNKNOWN => {
-            // `std::env` allocates. SAFETY: the name ends in 0; nothing sets variables while the first blocks
-            // are asked for, before `main`; the answer is a string that ends in 0, read at once.
+            // `std::env` allocates. SAFETY: the name ends in 0; no variables are set during the
+            // first allocations, before `main`; the result is a string that ends in 0 and is read
+            // immediately.
             let asked = unsafe {
                 let value = libc::getenv(c"BENCH_ALLOCATOR".as_ptr());
                 if value.is_null() { c"mimalloc" } else { std::ffi::CStr::from_ptr(value) }
@@ -79,13 +82,13 @@ pub(crate) fn name() -> &'static str {
     }
 }
 
-/// Asks for huge pages under a large block; a hint.
+/// Advises the kernel to use huge pages for a large block.
 fn advise(block: *mut u8, size: usize) -> *mut u8 {
     const PAGE: usize = 2 << 20;
     let (start, end) =
         ((block as usize).next_multiple_of(PAGE), (block as usize + size) / PAGE * PAGE);
     if choice() == HUGE && !block.is_null() && start < end {
-        // SAFETY: the range lies inside the block just made; the advice changes no contents.
+        // SAFETY: the range is inside the new block; the advice does not change its contents.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
     }
     block

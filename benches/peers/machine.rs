@@ -6,9 +6,10 @@ use serde_json::json;
 
 use crate::measure::{Entry, device, emit, measure, settings};
 
-/// Numbers of a buffer that no cache holds: 512 MiB.
+/// Numbers in a buffer that is larger than any cache: 512 MiB.
 const LEN: usize = 128 << 20;
-/// Numbers of a buffer on a device: 128 MiB, which every adapter of WebGPU takes and no cache holds twice.
+/// Numbers in a buffer on a device: 128 MiB, which every adapter of WebGPU supports; two of them
+/// exceed any cache.
 const DEVICE_LEN: usize = 32 << 20;
 /// Bytes of a gathered row, as of 128 numbers, and rows of the matrix: that of arxiv-like.
 const ROW: usize = 128;
@@ -32,8 +33,8 @@ pub(crate) fn run() {
 
     if device() != Device::flex() {
         let x = Tensor::<1>::ones([DEVICE_LEN], &device());
-        // A product with a number reads and writes every entry once; a buffer that the device refused would take no
-        // time.
+        // Multiplication by a number reads and writes every entry once. A failed allocation would
+        // take no time.
         let last = (x.clone() * 3.0)
             .slice_dim(0, DEVICE_LEN - 1..DEVICE_LEN)
             .into_data()
@@ -42,7 +43,7 @@ pub(crate) fn run() {
         report("device copy", (2 * size_of::<f32>() * DEVICE_LEN) as f64, || drop(x.clone() * 3.0));
     }
     let matrix = &from[..ROWS * ROW];
-    // A full-period generator modulo 2^32, scaled: no order that a prefetcher knows.
+    // A full-period generator modulo 2^32, scaled, so that prefetchers cannot predict the order.
     let mut state = 1u32;
     let order: Vec<u32> = std::iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -77,7 +78,7 @@ fn report(op: &str, bytes: f64, f: impl FnMut()) {
     );
 }
 
-/// In lanes, so that additions do not wait for each other.
+/// Sums in lanes, so that additions are independent.
 fn sum(x: &[f32]) -> f32 {
     let mut lanes = [0f32; 64];
     for chunk in x.as_chunks::<64>().0 {

@@ -5,15 +5,15 @@
 //! cargo bench -p burn-gnn-benches -- train arxiv-like mag-slice  # epochs
 //! cargo bench -p burn-gnn-benches -- sample arxiv-like mag-slice # neighbour sampling with blocks
 //! cargo bench -p burn-gnn-benches -- minibatch arxiv-like        # an epoch of GraphSAGE by mini-batches
-//! cargo bench -p burn-gnn-benches -- messages arxiv-like         # user-defined message and reduce functions beside builtin ones
-//! cargo bench -p burn-gnn-benches -- reorder arxiv-like          # sampling, gathering and GSpMM under other numbers of nodes
+//! cargo bench -p burn-gnn-benches -- messages arxiv-like         # user-defined message and reduce functions compared with builtin ones
+//! cargo bench -p burn-gnn-benches -- reorder arxiv-like          # sampling, gathering and GSpMM in different orders of nodes
 //! cargo bench -p burn-gnn-benches -- tables [PYTHON]             # reading tables; CSV, Parquet and Matrix Market next to pandas and SciPy
 //! cargo bench -p burn-gnn-benches -- partition arxiv-like 8 metis # a partitioning with its files (see partition.rs for methods)
 //! cargo bench -p burn-gnn-benches -- precision arxiv-like        # f32 against f16 and bf16
 //! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16); copy_u_max, BENCH_ALLOCATOR=counted: what it keeps
 //! BENCH_ALLOCATOR=counted cargo bench -p burn-gnn-benches -- plan arxiv-like gcn # predicted memory against bytes in use
-//! cargo bench -p burn-gnn-benches -- calls                       # what one call costs beside its work
-//! cargo bench -p burn-gnn-benches -- dense                       # dropout and embeddings beside Burn's
+//! cargo bench -p burn-gnn-benches -- calls                       # overhead of one call
+//! cargo bench -p burn-gnn-benches -- dense                       # dropout and embeddings compared with Burn's
 //! cargo bench -p burn-gnn-benches -- features                    # rows of features in f32, f16 and int8: gathered, and averaged
 //! cargo bench -p burn-gnn-benches -- machine                     # bandwidth of memory
 //! cargo bench -p burn-gnn-benches -- merge round1.jsonl round2.jsonl

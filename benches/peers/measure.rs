@@ -87,7 +87,7 @@ pub(crate) fn cpu_time() -> f64 {
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
-/// Where tensors are: `BENCH_BACKEND` names the backend, flex if it is not set. Always the same device.
+/// Returns the device of `BENCH_BACKEND` (flex by default); every call returns the same device.
 #[expect(
     clippy::disallowed_methods,
     reason = "a constant of the process, made without other threads"
@@ -118,7 +118,7 @@ pub(crate) fn settle() {
     }
 }
 
-/// One run to warm up, then at least `least` and at most 25 until the time is spent.
+/// Runs once to warm up, then at least `least` and at most 25 times within the time limit.
 pub(crate) fn measure(mut f: impl FnMut()) -> Times {
     let mut f = || {
         f();
@@ -137,7 +137,7 @@ pub(crate) fn measure(mut f: impl FnMut()) -> Times {
     times
 }
 
-/// Where an entry belongs.
+/// Group and graph of an entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) group: &'a str,
@@ -145,14 +145,14 @@ pub(crate) struct Entry<'a> {
     pub(crate) op: &'a str,
 }
 
-/// Measures `f` and prints its line, unless the entry is not asked for. `more` are further fields.
+/// Measures `f` and prints its line if the entry is selected. `more` are further fields.
 pub(crate) fn bench(entry: Entry<'_>, more: &[(&str, Value)], f: impl FnMut()) {
     if wanted(entry.op, more) {
         emit(entry, Some(&measure(f)), more);
     }
 }
 
-/// Whether `BENCH_ONLY` asks for an entry.
+/// Whether `BENCH_ONLY` selects an entry.
 pub(crate) fn wanted(op: &str, more: &[(&str, Value)]) -> bool {
     let field = |name| more.iter().find(|m| m.0 == name).map_or(String::new(), |m| m.1.to_string());
     format!("{SYSTEM} {op}  D{}.", field("dim")).contains(&settings().only)

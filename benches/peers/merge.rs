@@ -7,12 +7,13 @@ use serde_json::{Map, Value, json};
 
 use crate::measure::median;
 
-/// Fields that distinguish entries, as where two systems are compared.
+/// Fields that identify an entry.
 const KEY: [&str; 6] = ["group", "graph", "op", "dim", "hidden", "via"];
-/// Fields that describe an entry and are no measurements.
+/// Fields that describe an entry and are not measurements.
 const KEPT: [&str; 5] = ["threads", "bases", "batch", "edges", "rels"];
 
-/// Prints one line per entry of all files. An entry that failed stays failed only if no round has it.
+/// Prints one line per entry of all files. An entry counts as failed only if it failed in every
+/// round.
 pub(crate) fn run(files: &[String]) -> Result<()> {
     if files.is_empty() {
         bail!("merge: name at least one file of JSON lines");

@@ -1,12 +1,12 @@
-//! Accuracy on real data with the examples' settings: the figures of BENCHMARKS.md, asserted for as many seeds as there
-//! is time for.
+//! Tests accuracy on real data with the settings of the examples: the results of BENCHMARKS.md, for
+//! a few seeds.
 //!
-//! Asserted is that the mean over some seeds reaches the mean of ten less one deviation. The deviation is that of
-//! single runs; a mean over `n` seeds spreads by its `√n`-th part, so a row of several seeds fails by a real loss,
-//! hardly ever by its draw of seeds.
+//! The mean over some seeds must reach the mean of ten seeds minus one standard deviation. The
+//! deviation is that of single runs. A mean over `n` seeds has a deviation that is smaller by `√n`,
+//! so a row of several seeds rarely fails by chance.
 //!
-//! `BURN_GNN_ACCURACY_SEEDS=10 cargo test --release -p burn-gnn-tests --test training accuracy -- --nocapture` measures
-//! every row with ten seeds and asserts nothing: it prints what the table should say.
+//! `BURN_GNN_ACCURACY_SEEDS=10 cargo test --release -p burn-gnn-tests --test training accuracy --
+//! --nocapture` measures every row with ten seeds and prints the table, without assertions.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -28,7 +28,7 @@ use burn_gnn::sampling::{
 use crate::common::data::{Loaded, load};
 use crate::dataset;
 
-/// What an example trains.
+/// Model and settings of an example.
 enum Model {
     Gcn {
         hidden: usize,
@@ -36,17 +36,17 @@ enum Model {
     },
     Gat,
     Rgcn(Rgcn),
-    /// Of `reproduce sage-minibatch`, with its default options.
+    /// Mini-batches of `reproduce sage-minibatch`, with its default options.
     Sage,
 }
 
 struct Rgcn {
     hidden: usize,
     dropout: f64,
-    /// Share weights by this many bases, with one-hot input.
+    /// Number of bases, with one-hot input.
     bases: Option<usize>,
     mean_features: bool,
-    /// Without, nodes see only their own features.
+    /// Whether messages are used; otherwise nodes use only their own features.
     edges: bool,
 }
 
@@ -58,7 +58,7 @@ impl Rgcn {
 
 /// A row of the table "Accuracy" in BENCHMARKS.md: `mean` and `deviation` in percent over seeds 0 to 9.
 struct Row {
-    /// How the row begins there.
+    /// First cell of the row.
     command: &'static str,
     data: &'static str,
     split: Option<&'static str>,
@@ -66,7 +66,7 @@ struct Row {
     training: FitConfig,
     mean: f64,
     deviation: Option<f64>,
-    /// Seeds, from 0, whose mean must reach `mean - deviation`; 0: not asserted.
+    /// Number of seeds, from 0, whose mean must reach `mean - deviation`; 0 for no assertion.
     seeds: u64,
 }
 
@@ -213,7 +213,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// The set with inverse relations or self loops, as the examples make it.
+/// Loads the data set with inverse relations or self loops, as the examples do.
 fn ready(row: &Row) -> Option<Loaded> {
     let mut set: Dataset = match row.data {
         "crates" => crates_graph(),
@@ -233,7 +233,7 @@ fn ready(row: &Row) -> Option<Loaded> {
     Some(data)
 }
 
-/// Test accuracies in percent of trainings from seeds 0 to `seeds - 1`.
+/// Returns test accuracies in percent, for seeds 0 to `seeds - 1`.
 fn accuracies(row: &Row, data: &Loaded, seeds: u64) -> Vec<f64> {
     let device = Device::flex().autodiff();
     let width = || data.width().unwrap();
@@ -262,7 +262,7 @@ fn accuracies(row: &Row, data: &Loaded, seeds: u64) -> Vec<f64> {
     }
 }
 
-/// Test accuracy in percent, of the epoch that is the best on validation nodes.
+/// Returns the test accuracy in percent of the epoch with the best validation accuracy.
 fn minibatches(row: &Row, data: &Loaded, seed: u64) -> f64 {
     let (device, ntype) = (Device::flex(), &data.graph.schema().ntypes()[0]);
     let x = data.features()[data.target_type()].clone();
@@ -368,7 +368,7 @@ fn accuracy_is_what_the_benchmarks_say() {
     assert!(below.is_empty(), "{}", below.join("\n"));
 }
 
-/// Rows of the table in BENCHMARKS.md, cell by cell.
+/// Parses the rows of the table in BENCHMARKS.md into cells.
 fn table() -> Vec<Vec<&'static str>> {
     let (_, text) = include_str!("../../BENCHMARKS.md")
         .split_once("\n## Accuracy\n")
@@ -376,7 +376,7 @@ fn table() -> Vec<Vec<&'static str>> {
     text.lines().map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
-/// What no network is needed for.
+/// Rows that need no training.
 #[test]
 fn majority_class_of_the_crates_graph() {
     let data = load(crates_graph(), None, &Device::flex(), FloatDType::F32).unwrap();
@@ -389,7 +389,7 @@ fn majority_class_of_the_crates_graph() {
     assert_eq!(row[1], format!("{:.1} %", 100.0 * share));
 }
 
-/// The table in BENCHMARKS.md has these rows, with these figures and as many seeds.
+/// The table in BENCHMARKS.md has these rows, values and numbers of seeds.
 #[test]
 fn accuracy_rows_are_those_of_the_benchmarks() {
     let table = table();

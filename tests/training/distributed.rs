@@ -1,4 +1,4 @@
-//! What ranks of the reproduction `rgcn-distributed` know: their parts and a few facts, not the data set.
+//! Ranks of `reproduce rgcn-distributed` load their part and a few numbers, not the data set.
 
 #[path = "../../examples/reproduce/rgcn_distributed/task.rs"]
 mod task;
@@ -38,7 +38,7 @@ fn ranks_hold_their_parts_alone() {
             .into_iter()
             .map(|input| Some(input).filter(|input| *input != TypeInput::Embedding));
         assert_eq!(TypeMap::from_list(whole.graph.schema(), of_types), whole.inputs());
-        // Labels come from the parts.
+        // Labels are read from the parts.
         let of: BTreeMap<u64, u32> = whole
             .train
             .index

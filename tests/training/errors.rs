@@ -1,4 +1,4 @@
-//! Errors that `main` returns or `unwrap` meets are printed by `Debug`.
+//! Errors returned by `main` or unwrapped are printed by `Debug`, so `Debug` must be readable.
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn::data::load_dataset;

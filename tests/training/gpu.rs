@@ -1,4 +1,5 @@
-//! Training on a GPU backend is the CPU's training: the same initial weights and keyed dropout, so the same losses.
+//! Training on a GPU backend gives the losses of the CPU, because initial weights and dropout masks
+//! are the same.
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::Dataset;
@@ -9,13 +10,13 @@ use crate::dataset;
 
 const EPOCHS: usize = 20;
 
-/// Relative: f32 in another order, which Adam and relus near 0 carry on from epoch to epoch.
-/// On NVIDIA's tensor cores products with weights are in TF32, of 11 bits.
+/// Relative tolerance: f32 sums in a different order, whose differences Adam and ReLUs near 0
+/// amplify in later epochs. NVIDIA's tensor cores multiply weights in TF32, of 11 bits.
 fn tolerance() -> f64 {
     if crate::common::cuda().is_some() { 3e-2 } else { 1e-3 }
 }
 
-/// Losses of both devices, which must fall and be near each other.
+/// Compares the losses of both devices, which must decrease and agree.
 fn compare<M: NodeClassifier>(
     set: &Dataset,
     config: &FitConfig,
@@ -77,7 +78,7 @@ fn rgcn_on_aifb() {
     });
 }
 
-/// Mini-batches whose blocks are drawn on the device and with cached features there.
+/// Mini-batches whose blocks are sampled on the device, with features cached there.
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 #[test]
 fn sage_by_mini_batches() {
@@ -96,7 +97,7 @@ fn sage_by_mini_batches() {
     const WIDTH: usize = 12;
     let Some(gpu) = crate::gpu() else { return };
     let s = Stream::new(3, "edges", 0);
-    // Classes in turn; eight of ten edges come from the node's own.
+    // Classes alternate; eight of ten edges connect nodes of the same class.
     let end = |v: u32, k: u64| (s.uniform(u64::from(v), k) * f64::from(NODES)) as u32;
     let pairs = (0..NODES).flat_map(|v| (0..10).map(move |k| (v, k)));
     let (src, dst): (Vec<u32>, Vec<u32>) =

@@ -1,4 +1,5 @@
-//! One layer on a whole graph and on its partitions: rows and input gradients agree, every norm, edge weights.
+//! A layer on a whole graph and on its partitions gives the same results and input gradients, for
+//! every norm and with edge weights.
 
 use burn::module::Module;
 use burn::nn::{Linear, LinearConfig};
@@ -39,7 +40,7 @@ fn rows(purpose: &str, ids: &[u64], cols: usize, device: &Device) -> Tensor<2> {
     Tensor::from_data(TensorData::new(v, [ids.len(), cols]), (device, DType::from(real(device))))
 }
 
-/// f64 on the CPU; WGSL has none.
+/// f64 on the CPU; WGSL does not have f64.
 fn real(device: &Device) -> FloatDType {
     if [Device::flex(), Device::ndarray()].contains(device) {
         FloatDType::F64
@@ -48,12 +49,12 @@ fn real(device: &Device) -> FloatDType {
     }
 }
 
-/// Of a GPU; NVIDIA's tensor cores multiply f32 with weights in TF32, of 11 bits.
+/// Tolerance of a GPU; NVIDIA's tensor cores multiply f32 with weights in TF32, of 11 bits.
 fn near() -> f64 {
     if crate::common::cuda().is_some() { 2e-2 } else { 2e-5 }
 }
 
-/// Every device there is and how near, relative to 1 + |expected|, results of its type come.
+/// Available devices with their element type and tolerance, relative to 1 + |expected|.
 fn devices() -> Vec<(Device, f64)> {
     let cpu = [Device::flex(), Device::ndarray()].map(|device| (device, 1e-12));
     cpu.into_iter().chain(gpu().map(|device| (device, near()))).collect()
@@ -128,14 +129,14 @@ fn gcn_conv_on_parts_is_gcn_conv() {
     }
 }
 
-/// What a layer makes of the rows of both types: node types and their results.
+/// Computes a layer on the features of both types; returns node types with their results.
 type Run = fn(&dyn GraphView, [Tensor<2>; 2], &Device) -> Vec<(usize, Tensor<2>)>;
 
 /// Edge types of [`three`]: from `a` to `b`, and inside `a`.
 const R: usize = 0;
 const T: usize = 1;
 
-/// As [`graph`], and edges inside `a`.
+/// The graph of [`graph`] with additional edges inside `a`.
 fn three() -> Graph {
     let s = Stream::new(5, "edges", 0);
     let end = |n: usize, side| {
@@ -199,7 +200,8 @@ impl MessagePassing for Gated {
     }
 }
 
-/// Each runs in a seeded scope, so every rank makes the same layer; masks follow original ids.
+/// Each runs in a seeded scope, so every rank creates the same layer; dropout masks are functions
+/// of original ids.
 const LAYERS: [(&str, Run); 18] = [
     ("custom", |g, [a, _], d| {
         let (layer, ids) = (cast(Gated::new(d), d), edges(g, T));
@@ -300,8 +302,8 @@ const LAYERS: [(&str, Run); 18] = [
     }),
 ];
 
-/// Weights of relations are means over all nodes of a type: a part refuses to make them up, and takes them from all
-/// ranks.
+/// Weights of relations are means over all nodes of a type. A part returns an error if it would
+/// have to compute them alone, and uses the means over all ranks.
 #[test]
 fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
     let g = three();
@@ -374,8 +376,8 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
     }
 }
 
-/// Rows of one type of [`three`] by the formula of HAN over its edges, weighed by means over `nodes`, in the order of
-/// these.
+/// Computes the formula of HAN for `nodes` of one type of [`three`], in this order, with relation
+/// weights that are means over `nodes`.
 fn han(layer: &HanConv, ntype: usize, nodes: &[u64]) -> Vec<f64> {
     let g = three();
     let cpu = Device::flex();
@@ -442,7 +444,7 @@ fn han(layer: &HanConv, ntype: usize, nodes: &[u64]) -> Vec<f64> {
         .collect()
 }
 
-/// What HAN by `local_scores` makes of a view that computes these nodes is the formula over them.
+/// HAN with `local_scores` gives the formula over the nodes that the view computes.
 fn by_local_scores<G: GraphView>(
     g: &G,
     inputs: [&[u64]; 2],
@@ -463,7 +465,7 @@ fn by_local_scores<G: GraphView>(
     }
 }
 
-/// [`three`] in parts of which the last owns no node of `a`.
+/// [`three`] in parts; the last part owns no node of `a`.
 fn last_without_a(parts: usize) -> PartitionedGraph {
     let owners =
         |n: usize, parts: usize| (0..n).map(|v| (v * 7 % parts) as u32).collect::<Vec<_>>();
@@ -472,7 +474,7 @@ fn last_without_a(parts: usize) -> PartitionedGraph {
     partition_graph(&three(), &PartitionConfig::new("g", parts).with_method(custom)).unwrap()
 }
 
-/// Burn 0.22.1 does not take a ReLU of a tensor without rows on GPU backends: an index underflows.
+/// Burn 0.22.1 panics in ReLU of a tensor without rows on GPU backends: an index underflows.
 fn devices_without_rows() -> impl Iterator<Item = (Device, f64)> {
     devices().into_iter().take(2)
 }
@@ -499,7 +501,7 @@ fn han_conv_by_local_scores_is_the_formula_over_the_nodes_of_a_part() {
     }
 }
 
-/// Seeds of both types for each rank: none of one type on rank 1, none at all on rank 2.
+/// Seeds of both types for each rank: rank 1 has no seeds of one type, rank 2 has no seeds.
 fn seeds_of(rank: usize) -> [Vec<u64>; 2] {
     match rank {
         0 => [vec![3, 0, 17, 29], vec![5, 19]],
@@ -529,8 +531,8 @@ fn han_conv_by_local_scores_is_the_formula_over_the_nodes_of_a_batch() {
     }
 }
 
-/// On the blocks of a batch of several ranks, whose degrees come from the owners, layers compute what they do on one
-/// machine's blocks.
+/// On blocks that several ranks sample, with degrees from the owner ranks, layers give the results
+/// of blocks of a single machine.
 #[test]
 fn layers_on_blocks_of_ranks_are_those_on_blocks_of_one_machine() {
     let g = three();
@@ -544,7 +546,7 @@ fn layers_on_blocks_of_ranks_are_those_on_blocks_of_one_machine() {
             let cut = last_without_a(parts);
             run_ranks(parts, |comm| -> Result<_, DistError> {
                 let d = DistGraph::from_partition(cut.part(comm.rank())?, comm)?;
-                // Some of each type on every rank, as some layers compute one type alone.
+                // Every rank has seeds of each type, because some layers compute only one type.
                 let rank = d.comm().rank() as u64;
                 let seeds = [vec![rank, 7 + rank, 20], vec![2 * rank, 9]];
                 let ids = [d.find_nodes("a", &seeds[0])?, d.find_nodes("b", &seeds[1])?];
@@ -580,7 +582,7 @@ fn run_on_block(
     ids: [&[u64]; 2],
     device: &Device,
 ) -> Vec<(usize, Vec<f64>)> {
-    // On an autodiff device, so that layers drop what the key of the block says.
+    // On an autodiff device, so that dropout by the key of the block is active.
     let device = &device.clone().autodiff();
     let x = [0, 1].map(|t: usize| rows(&format!("x{t}"), ids[t], 3, device));
     seeded(1, || layer(block, x, device)).into_iter().map(|(t, y)| (t, list(y.inner()))).collect()
@@ -607,7 +609,7 @@ fn run_layer<G: GraphView>(
     out
 }
 
-/// In one piece and in parts, on every device: what Flex computes in f64.
+/// On every device, the whole graph and its parts give the results of Flex in f64.
 #[test]
 fn layers_on_parts_are_the_layers() {
     let g = three();

@@ -1,4 +1,4 @@
-//! Training as the examples do it: parts against one machine, accuracy on real data.
+//! Tests training as in the examples: parts compared with a single machine, accuracy on real data.
 
 #![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
 
@@ -22,12 +22,12 @@ use burn::tensor::Device;
 use burn_gnn::data::{Dataset, load_dataset};
 use burn_gnn_testutil::{Kind, NO_ADAPTER, NO_GPU_BACKEND, data, skip};
 
-/// A data set; the test is skipped where it is `None`.
+/// A data set; if it is `None`, the test is skipped.
 fn dataset(name: &str) -> Option<Dataset> {
     Some(load_dataset(data(name)?).unwrap())
 }
 
-/// A GPU, or software Vulkan in its place; the test is skipped where it is `None`.
+/// A GPU or software Vulkan; if it is `None`, the test is skipped.
 fn gpu() -> Option<Device> {
     let device = common::cuda().or_else(common::wgpu);
     if device.is_none() {

@@ -1,4 +1,4 @@
-//! What ranks are predicted to send is what they send.
+//! The predicted traffic of ranks equals the measured traffic.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use burn_gnn::ranks::{RankSync, plan_parts};
 
 const EPOCHS: usize = 4;
 
-/// Within 5 % in every epoch: what is not predicted are some numbers of a report.
+/// Within 5 % in every epoch; the prediction excludes a few numbers of progress reports.
 fn bytes<M: NodeClassifier + Send>(sizes: &ModelSizes, build: impl Fn(&Device) -> M + Sync) {
     let device = Device::flex();
     let g = karate_club().to_graph(&device).unwrap().add_self_loops("_E").unwrap();

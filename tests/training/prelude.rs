@@ -1,6 +1,6 @@
-//! The prelude is short, and both globs at once are no ambiguity.
+//! The prelude is short and has no name in common with Burn's prelude.
 
-/// A name of both would be ambiguous where it is named.
+/// A name in both preludes would be ambiguous where it is used.
 mod both {
     pub(super) use burn::prelude::*;
     pub(super) use burn_gnn::prelude::*;

@@ -1,4 +1,5 @@
-//! One rule of sparse Adam: tables of a feature encoder and embeddings that ranks own learn the same.
+//! Sparse Adam gives the same results for tables of a feature encoder and for embeddings that ranks
+//! own.
 
 use burn::tensor::Device;
 use burn_gnn::data::{AttrType, Builder, Decoder};
@@ -10,8 +11,8 @@ use burn_gnn::graph::Graph;
 use burn_gnn::models::{FeatureEncoderConfig, SparseAdamConfig, seeded};
 use burn_gnn_testutil::{assert_close, values};
 
-/// Rows that are named at the first step, at later ones, once and often: `t` counts the steps of the optimizer, not
-/// those of a row.
+/// Rows that are updated in the first step, in later steps, once and several times: `t` counts the
+/// steps of the optimizer, not of a row.
 #[test]
 fn an_encoder_and_a_distributed_embedding_learn_the_same() {
     const ROWS: usize = 12;
@@ -57,7 +58,7 @@ fn an_encoder_and_a_distributed_embedding_learn_the_same() {
         Ok::<_, DistError>(table)
     });
     let got: Vec<f64> = got.unwrap()[0].iter().map(|&x| f64::from(x)).collect();
-    // `SparseAdam` takes powers of β in f32, as Burn's Adam does.
+    // `SparseAdam` computes powers of β in f32, like Burn's Adam.
     assert_close("after six steps", &got, &want, 2e-5);
     let moved = want.iter().zip(&first).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(moved > 0.1, "steps of {moved}");

@@ -1,4 +1,5 @@
-//! Parts that were cut on disk, each opened by its rank alone, train and sample as the graph in memory does.
+//! Parts in files, each opened only by its rank, give the training and samples of the graph in
+//! memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use burn_gnn::store::{Assignment, CscBuild, EdgeResults, SelfLoops, StoredCsc};
 const NODES: usize = 60;
 const WIDTH: usize = 5;
 
-/// Edges in any order, with self loops and parallel edges, and weights.
+/// Unsorted edges with self loops, parallel edges and weights.
 struct Edges {
     src: Vec<u32>,
     dst: Vec<u32>,
@@ -39,7 +40,7 @@ fn edges(seed: u64) -> Edges {
 }
 
 impl Edges {
-    /// By destination, stably: the order of a file without edge ids.
+    /// Sorts stably by destination: the order of a file without edge ids.
     fn sorted(&self) -> Self {
         let mut order: Vec<usize> = (0..self.src.len()).collect();
         order.sort_by_key(|&e| self.dst[e]);
@@ -90,10 +91,10 @@ pub(super) fn losses(history: &[Epoch]) -> Vec<f64> {
     history.iter().map(|e| e.loss).collect()
 }
 
-/// Numbers of the case, its parts, and whether files have edge ids.
+/// Number of the case, number of parts, and whether files have edge ids.
 const CASES: [(u64, usize, bool); 4] = [(0, 1, false), (1, 2, true), (2, 3, false), (3, 3, true)];
 
-/// A case's files, and its graph in memory.
+/// The files of a case, and its graph in memory.
 fn case((seed, parts, with_ids): (u64, usize, bool)) -> (tempfile::TempDir, Edges) {
     let all = edges(seed);
     let s = Stream::new(seed, "parts", 0);
@@ -104,7 +105,7 @@ fn case((seed, parts, with_ids): (u64, usize, bool)) -> (tempfile::TempDir, Edge
     (dir, if with_ids { all } else { all.sorted() })
 }
 
-/// Losses of `parts` ranks that open files are those of the graph in memory, to 1e-9 in f64.
+/// Losses of `parts` ranks that open files equal those of the graph in memory, up to 1e-9 in f64.
 fn losses_are_equal<M: NodeClassifier + Send>(what: &str, build: impl Fn(&Device) -> M + Sync) {
     let device = Device::flex();
     let config = FitConfig::new().with_epochs(8).with_progress(false);
@@ -158,7 +159,7 @@ fn losses_of_stored_parts_are_those_in_memory() {
     });
 }
 
-/// Nodes and edges of all blocks in ids of the whole graph.
+/// Returns nodes and edges of all blocks, in ids of the whole graph.
 fn content(batch: &MiniBatch) -> Vec<Vec<u64>> {
     let wide = |ids: &[u32]| ids.iter().map(|&v| u64::from(v)).collect::<Vec<_>>();
     let of_block = |b: &burn_gnn::sampling::Block| {
@@ -220,7 +221,8 @@ fn batches_of_stored_parts_are_those_in_memory() {
     }
 }
 
-/// What one rank cannot read is an error on all, as are parts of two cuts and another number of ranks.
+/// A file that one rank cannot read is an error on all ranks; so are parts of different
+/// partitionings and a wrong number of ranks.
 #[test]
 fn parts_that_do_not_fit_are_refused_everywhere() {
     let (dir, _) = case(CASES[2]);
@@ -234,7 +236,7 @@ fn parts_that_do_not_fit_are_refused_everywhere() {
     for text in refused(2, &[dir.path()]) {
         assert!(text.contains("3"), "{text}");
     }
-    // Another cut of another graph: owners do not have what is borrowed.
+    // A partitioning of a different graph: owner ranks lack the halo nodes.
     let other = case((8, 3, false)).0;
     for text in refused(3, &[dir.path(), other.path()]) {
         assert!(text.contains("fingerprint"), "{text}");
@@ -245,8 +247,8 @@ fn parts_that_do_not_fit_are_refused_everywhere() {
     }
 }
 
-/// A build that removes edges leaves gaps in the edge ids. The parts of all ranks together still have exactly the
-/// remaining edges, with their ids.
+/// A build that removes edges leaves gaps in the edge ids. The parts of all ranks together have
+/// exactly the remaining edges, with their ids.
 #[test]
 fn parts_of_a_graph_with_removed_edges() {
     let (Edges { src, dst, .. }, dir) = (edges(5), tempfile::tempdir().unwrap());

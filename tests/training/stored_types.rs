@@ -1,4 +1,4 @@
-//! Parts of a typed graph that was cut on disk train and sample as the graph in memory does.
+//! Parts of a heterogeneous graph in files give the training and samples of the graph in memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use super::stored::{features, labels, losses, mask};
 /// Seeds of two types, and the content of a batch.
 type Drawn = ([Vec<u64>; 2], Vec<Vec<u64>>);
 
-/// Node types with their counts and feature sizes; tags, which no edge leads to, have learned embeddings.
+/// Node types with their counts and feature sizes; tags, which have no in-edges, have learned
+/// embeddings.
 const TYPES: [(&str, usize, usize); 3] = [("item", 40, 5), ("tag", 9, 0), ("user", 60, 3)];
 /// Relations with their number of edges, and whether files have edge ids.
 const RELATIONS: [((&str, &str, &str), u64, bool); 4] = [
@@ -35,7 +36,8 @@ fn count(ntype: &str) -> usize {
     TYPES.iter().find(|t| t.0 == ntype).map(|t| t.1).unwrap()
 }
 
-/// Skewed edges of a relation, some nodes without any. Without edge ids they are in the order of the file.
+/// Edges of a relation with skewed degrees, and nodes without edges. Without edge ids they are in
+/// the order of the file.
 fn edges((s, relation, d): (&str, &str, &str), n: u64, with_ids: bool) -> (Vec<u32>, Vec<u32>) {
     let stream = Stream::new(4, relation, 0);
     let node =
@@ -57,7 +59,7 @@ fn graph() -> Graph {
     RELATIONS.iter().fold(builder, add).build().unwrap()
 }
 
-/// Writes the relations to files, cuts these, and removes them: the parts are all that is left.
+/// Writes the relations to files, partitions them and deletes them, so that only the parts remain.
 fn write(dir: &Path, parts: usize) {
     for (etype @ (s, relation, d), n, with_ids) in RELATIONS {
         let build = CscBuild::new(dir.join(relation), count(s), count(d));
@@ -141,7 +143,7 @@ fn losses_of_typed_parts_are_those_in_memory() {
     }
 }
 
-/// Nodes and edges of all blocks in ids of the whole graph, by type.
+/// Returns nodes and edges of all blocks, in ids of the whole graph, by type.
 fn content(batch: &MiniBatch) -> Vec<Vec<u64>> {
     let wide = |ids: &[u32]| ids.iter().map(|&v| u64::from(v)).collect::<Vec<_>>();
     let mut out = vec![];

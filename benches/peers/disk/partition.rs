@@ -20,8 +20,8 @@ pub(crate) const METHODS: [&str; 7] =
 pub(crate) fn run(name: &str, parts: usize, method: &str) -> Result<()> {
     let (mut g, target, task) = sampling::graph(name)?;
     let (device, n) = (Device::flex(), task.labels.len());
-    // As the script of the other system: features of the target, for graphs of one type also labels and the training
-    // mask.
+    // As in the script for DGL: features of the target, and for homogeneous graphs also labels and
+    // the training mask.
     let frame = g.nodes_mut(target)?;
     frame.insert(
         "feat",

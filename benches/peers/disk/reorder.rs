@@ -56,7 +56,7 @@ pub(crate) fn run(
         let ids = new.original_nodes("_N")?.to_vec();
         let mut of_old = vec![0u32; nodes];
         ids.iter().zip(0..).for_each(|(&old, id)| of_old[old as usize] = id);
-        // The same seeds, the same draws: the same batch under other numbers.
+        // With the same seeds and random numbers, the batch is the same under different ids.
         let seeds: Vec<u32> = train[..BATCH].iter().map(|&v| of_old[v as usize]).collect();
         let sampler = NeighborSampler::new(&new.graph, [15, 10])?.with_original_ids(&new)?;
         let key = SampleKey::new(1);

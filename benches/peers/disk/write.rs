@@ -1,4 +1,4 @@
-//! Writes benchmark graphs as `.npy` files, for systems that are measured beside this one.
+//! Writes benchmark graphs as `.npy` files, for other systems.
 //!
 //! ```text
 //! FOLDER/GRAPH/meta.json                        sizes, and a checksum of the edges of every relation
@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::graphs::{Task, checksum, homogeneous, typed};
 
-/// Writes the graph `name` into the folder of this name below `folder`. `meta.json` comes last: a folder with it is
-/// whole.
+/// Writes the graph `name` into the folder of this name below `folder`. `meta.json` is written
+/// last: a folder with this file is complete.
 pub(crate) fn run(folder: &Path, name: &str) -> Result<()> {
     let dir = folder.join(name);
     std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
@@ -45,7 +45,7 @@ pub(crate) fn run(folder: &Path, name: &str) -> Result<()> {
     put(&dir.join("meta.json"), |out| Ok(serde_json::to_writer_pretty(out, &meta)?))
 }
 
-/// Features, labels and training nodes; `sizes` with theirs.
+/// Writes features, labels and training nodes, and adds their sizes to `sizes`.
 fn task(dir: &Path, of: &str, task: &Task, mut sizes: Value) -> Result<Value> {
     let shape = format!("({}, {})", task.labels.len(), task.width);
     array(
@@ -101,7 +101,7 @@ fn array<const N: usize>(
     })
 }
 
-/// Under a temporary name, then renamed.
+/// Writes to a temporary name, then renames.
 fn put(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let folder = path.parent().context("a file in a folder")?;
     let mut file = tempfile::NamedTempFile::new_in(folder)

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::measure::{Entry, bench, device};
 
-/// Nodes and feature size of the tensor that dropout is for: those of arxiv-like.
+/// Nodes and feature size of the tensor for dropout, as in arxiv-like.
 const DROPOUT: [usize; 2] = [169_343, 128];
 /// Rows and feature size of the embeddings, and rows that a batch reads.
 const TABLE: [usize; 2] = [41_000, 64];
@@ -23,7 +23,7 @@ pub(crate) fn run() {
     embeddings(&plain.autodiff());
 }
 
-/// Ours and Burn's on a device where they drop: [`Dropout`] does nothing elsewhere.
+/// Measures both on an autodiff device: elsewhere [`Dropout`] does nothing.
 fn dropouts(device: &Device, how: &str, end: &dyn Fn(Tensor<2>)) {
     let x = Tensor::<2>::random(DROPOUT, Distribution::Default, device);
     let x = if device.is_autodiff() { x.require_grad() } else { x };

@@ -1,8 +1,8 @@
 //! Runs backward from a given output gradient.
 //!
-//! `Tensor::backward` starts from ones of a scalar, and a sum in front of it would be measured too. This
-//! operator stands in for the sum: its forward does not read its input, its backward hands on a
-//! cotangent that was made before.
+//! `Tensor::backward` starts from a scalar, and the time of a sum would be measured, too. This
+//! operator replaces the sum: its forward does not read its input, and its backward returns a given
+//! cotangent.
 
 #[allow(unused_imports)] // named by the code that the attribute writes
 use burn::backend::Autodiff;
@@ -16,7 +16,8 @@ use burn::tensor::{Shape, Tensor};
 
 #[backend_extension(Flex, Cube: cfg(feature = "cube"), Autodiff)]
 pub(crate) trait Inject: Backend {
-    /// A scalar whose gradient with respect to `y` is `cotangent`, whatever comes from above.
+    /// Returns a scalar whose gradient with respect to `y` is `cotangent`, independent of the
+    /// incoming gradient.
     fn inject(y: FloatTensor<Self>, _cotangent: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::float_zeros(Shape::new([1]), &y.device(), y.dtype().into())
     }
@@ -52,7 +53,8 @@ impl<B: Inject, C: CheckpointStrategy> Inject for Autodiff<B, C> {
     }
 }
 
-/// Forward and backward of `make` with a cotangent of ones, which is made once, on the first call.
+/// Runs forward and backward of `make` with a cotangent of ones, which is created on the first
+/// call.
 pub(crate) fn fwd_bwd<const D: usize>(make: impl Fn() -> Tensor<D>) -> impl FnMut() {
     let mut cotangent: Option<Tensor<D>> = None;
     move || {
@@ -68,7 +70,7 @@ pub(crate) fn fwd_bwd<const D: usize>(make: impl Fn() -> Tensor<D>) -> impl FnMu
     }
 }
 
-/// The gradient that [`fwd_bwd`] would compute is that of a sum: checked before anything is measured.
+/// Checks, before any measurement, that [`fwd_bwd`] computes the gradient of a sum.
 pub(crate) fn check() {
     let x = Tensor::<2>::from_data([[1.0f32, 2.0], [3.0, 4.0]], &burn::tensor::Device::flex())
         .autodiff()

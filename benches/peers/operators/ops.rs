@@ -103,15 +103,15 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
     Ok(())
 }
 
-/// Resident memory that maximum aggregation of 128 features adds until its backward has run, its output left out: the
-/// argmax.
+/// Measures the resident memory that maximum aggregation of 128 features adds for backward, without
+/// its output: the argmax.
 pub(crate) fn saved(graph: &str, g: &Homogeneous) -> Result<()> {
     const WIDTH: usize = 128;
     let relation = Relation::from_coo(g.nodes, g.nodes, g.src.clone(), g.dst.clone())?;
     let x = tracked(&columns(g, WIDTH, &device()));
     let _ = (relation.csr(), relation.csc());
     let before = alloc::begin();
-    // `x` stays: what is counted is what the operator keeps beside its result.
+    // `x` stays alive, so that only memory of the operator beyond its result is counted.
     let y = copy_u_max(&relation, x.clone());
     let kept = alloc::begin() as f64 - before as f64 - (g.nodes * WIDTH * size_of::<f32>()) as f64;
     if before == 0 {

@@ -102,7 +102,7 @@ impl Gat {
 impl Network for Gat {
     fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: Tensor<2>) -> Tensor<2> {
         let edges = edges.into();
-        // Dropout as the peer has it: of hidden rows only.
+        // Dropout as in the peer: only of hidden features.
         let h = self.first.forward(first(&edges, Activation::Elu(1.0), &self.key), x);
         self.second.forward(edges, h)
     }

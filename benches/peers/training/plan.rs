@@ -1,7 +1,7 @@
 //! Compares predicted memory and traffic of training with measured ones.
 //!
-//! Memory is compared on the set-ups of the training entries, traffic on two ranks. A set-up is a process of its own,
-//! under `BENCH_ALLOCATOR=counted`.
+//! Memory is compared on the set-ups of the training entries, traffic on two ranks. Each set-up
+//! runs in a separate process, with `BENCH_ALLOCATOR=counted`.
 
 use std::sync::Arc;
 
@@ -42,11 +42,11 @@ pub(crate) const KINDS: [&str; 9] = [
 const BATCH: usize = 1024;
 const RANKS: usize = 2;
 
-/// One set-up, until it says what was predicted.
+/// One set-up, before its prediction is printed.
 struct Run<'a> {
     graph: &'a str,
     kind: &'a str,
-    /// Bytes in use before anything was made.
+    /// Bytes in use before the set-up.
     base: usize,
     imports: f64,
 }
@@ -84,7 +84,7 @@ fn step<M: NodeClassifier, V: LayerViews + ?Sized>(
     optimizer.step(0.01, model, grads)
 }
 
-/// Three epochs; what was in use before is counted, what making it took is not.
+/// Runs three epochs. Counts the memory of the inputs, but not temporary memory of their creation.
 fn full_batch<M: NodeClassifier>(model: M, g: &Graph, x: &NodeTensors, target: &str, rows: &Rows) {
     let (mut model, mut optimizer) = (model, FusedAdamConfig::new().init());
     begin();
@@ -105,7 +105,7 @@ pub(crate) fn run(
             name()
         );
     }
-    // What is made once: threads and their buffers.
+    // Warm up: threads and their buffers are created once.
     drop(
         Tensor::<2>::ones([512, 512], &device())
             .matmul(Tensor::ones([512, 512], &device()))
@@ -166,7 +166,8 @@ fn homogeneous_epochs(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<(
     Ok(())
 }
 
-/// Training of one network on two ranks, threads of this process: the memory of both, and what they send in an epoch.
+/// Trains one network on two ranks, which are threads of this process; measures the memory of both
+/// and their traffic per epoch.
 fn on_ranks(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<()> {
     const EPOCHS: usize = 3;
     let mut graph = prepare(kind, &mut g)?;
@@ -241,7 +242,8 @@ fn on_ranks(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<()> {
     Ok(())
 }
 
-/// What both loaders of mini-batches share: at their defaults one worker keeps two batches ready and makes a third.
+/// Settings of both loaders of mini-batches: by default one worker keeps two batches ready and
+/// prepares a third.
 fn batches() -> BatchSizes {
     BatchSizes { batch_size: BATCH, ahead: 3, sampled: 8 }
 }
@@ -280,7 +282,7 @@ fn epoch<M: NodeClassifier>(
     let seeds = Seeds::nodes(g, [(ntype, &task.train)])?;
     let loader =
         Loader::new(NeighborSampler::new(g, fanouts)?, seeds, BATCH)?.with_features(features);
-    // The task is the caller's: its features and labels are not part of training.
+    // Memory of the task, its features and labels, is not part of training.
     let own = 4 * task.features.len() + 8 * task.labels.len() + 4 * task.train.len();
     let (mut model, mut optimizer) = (model, FusedAdamConfig::new().init());
     begin();
@@ -296,8 +298,8 @@ fn epoch<M: NodeClassifier>(
     Ok(())
 }
 
-/// R-GCN on a typed graph: features of the target where the graph has some, else an embedding; bases where
-/// relations are many.
+/// R-GCN on a typed graph: features of the target if the graph has some, otherwise an embedding;
+/// bases if there are many relations.
 fn typed(run: &Run<'_>, is_mini_batch: bool) -> Result<()> {
     let (g, ntype, task) = sampling::graph(run.graph)?;
     let config = match run.graph {

@@ -35,7 +35,7 @@ pub(crate) fn graph(name: &str) -> Result<(Graph, &'static str, Task)> {
     Ok((b.build()?, g.target, g.task))
 }
 
-/// Makes a batch around seeds of a type.
+/// Samples a batch for seeds of one type.
 type Sample = Box<dyn Fn(&str, &[u32], SampleKey) -> Result<MiniBatch>>;
 
 /// On the host, or on the selected GPU.
@@ -96,7 +96,7 @@ pub(crate) fn run(name: &str) -> Result<()> {
         ];
         emit(Entry { group: "sample", graph: name, op: &label }, Some(&times), &more);
     }
-    // The two halves apart, on the batch of (15, 10).
+    // The two halves of sampling separately, on the batch of (15, 10).
     let sampler = NeighborSampler::new(&g, [15, 10])?;
     let batch = sampler.sample([(ntype, &task.train[..BATCH])], SampleKey::new(1))?;
     for (hop, block) in batch.blocks.iter().rev().enumerate() {

@@ -12,7 +12,7 @@ use crate::graphs::Homogeneous;
 use crate::measure::{Entry, bench, device, emit, measure, memory_mb, wanted};
 use crate::training::nets::{Gat, Gcn, Network, Sage, Sizes};
 
-/// Something to train: data that stays, and the labelled rows.
+/// Data and labelled rows of a training.
 struct Task {
     graph: Graph,
     features: Tensor<2>,
@@ -39,7 +39,8 @@ fn task(graph: &str, kind: &str, g: Homogeneous) -> Result<Task> {
     })
 }
 
-/// A network with its optimiser: one call of the first closure is an epoch, of the second one inference.
+/// Closures of a network with its optimiser: one call of the first is an epoch, of the second an
+/// inference.
 fn with<N: Network>(net: N, t: &Task, use_them: impl FnOnce(&mut dyn FnMut(), &mut dyn FnMut())) {
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let state = std::cell::RefCell::new(Some(net));
@@ -71,12 +72,12 @@ fn by_kind(kind: &str, t: &Task, use_them: impl FnOnce(&mut dyn FnMut(), &mut dy
     }
 }
 
-/// The width that the peer prints.
+/// Hidden size that the peer prints.
 fn hidden(kind: &str, t: &Task) -> usize {
     if kind == "gat" { 64 } else { t.sizes.hidden }
 }
 
-/// `make` is called for every network: the last one took the graph apart.
+/// `make` is called for every network, because a network consumes the graph.
 pub(crate) fn run(graph: &str, make: impl Fn() -> Result<Homogeneous>) -> Result<()> {
     for kind in KINDS {
         let (epoch_name, infer_name) = (format!("{kind}.epoch"), format!("{kind}.infer"));

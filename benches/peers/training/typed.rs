@@ -112,8 +112,8 @@ struct Rgcn {
     second: BasisLayer,
 }
 
-/// The peer joins all types in one graph and passes edge types along; a message counts `1 / in-degree` of its
-/// destination over all relations.
+/// The peer converts to a homogeneous graph with edge types; a message has weight `1 / in-degree`
+/// of its destination over all relations.
 pub(crate) fn am(graph: &str, make: impl Fn() -> Typed) {
     const WIDTH: usize = 16;
     const BASES: usize = 30;
@@ -148,7 +148,8 @@ pub(crate) fn am(graph: &str, make: impl Fn() -> Typed) {
     rows.index = rows.index.iter().map(|id| id + start).collect();
 
     let more = [("hidden", json!(WIDTH)), ("bases", json!(BASES))];
-    // The index sorts edges by relation once, so both entries of the peer are one and the same here.
+    // The index sorts edges by relation once, so both entries of the peer correspond to the same
+    // entry here.
     for op in names.into_iter().filter(|op| wanted(op, &more)) {
         let autodiff = device.clone().autodiff();
         let layer =
