@@ -57,7 +57,7 @@ struct Inner {
 #[derive(Clone, Debug)]
 pub struct AttentionPlan(Arc<Inner>);
 
-/// Largest number of entries of a row, so that kernels index their buffers for a block of edges with 32 bits.
+/// Maximum number of entries of a row, so that kernels can index the buffers of a block of edges with 32 bits.
 const LIMIT: usize = u32::MAX as usize / 32;
 
 impl AttentionPlan {
@@ -146,12 +146,12 @@ impl AttentionPlan {
     pub fn out_shape(&self) -> Shape {
         [self.relation().num_dst(), self.heads(), self.dim()].into()
     }
-    /// `[num_dst, 2, heads]`: the largest score of each destination and head, and 1 / Σ exp(score - largest);
-    /// zeros where there is no in-edge, or none with a score above -inf.
+    /// `[num_dst, 2, heads]`: the largest score of each destination and head, and 1 / Σ exp(score - largest); zeros for
+    /// destinations without in-edges, or without a score above -inf.
     pub fn stats_shape(&self) -> Shape {
         [self.relation().num_dst(), 2, self.heads()].into()
     }
-    /// Whether nothing is ever computed: no edge, or no entry in the result.
+    /// Whether there is nothing to compute, because there are no edges or the result has no entries.
     pub fn is_empty(&self) -> bool {
         self.relation().num_edges() == 0 || self.heads() == 0
     }

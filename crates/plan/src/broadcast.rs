@@ -11,9 +11,9 @@ pub enum Columns {
     Same,
     /// Every column reads the single entry.
     One,
-    /// Column `j` reads entry `j / times`, `times` 8 or a multiple of 16: attention heads.
+    /// Column `j` reads entry `j / times`, as for attention heads; `times` is 8 or a multiple of 16.
     Repeat(usize),
-    /// Column `j` reads entry `table[j]`. The table is empty where no column is ever read.
+    /// Column `j` reads entry `table[j]`. The table is empty if kernels read no columns.
     Table(Vec<u32>),
 }
 
@@ -105,8 +105,8 @@ impl RowMap {
     }
 }
 
-/// Number of adjacent columns that read one entry, where leading axes are equal, the remaining ones broadcast, and
-/// kernels have a loop for this number.
+/// Number of adjacent columns that read the same entry: leading axes are equal, and all other axes of the operand are
+/// 1. `None` for other shapes, and for numbers that kernels have no specialised loop for.
 fn repeat(padded: &[usize], out: &[usize]) -> Option<usize> {
     let same = padded.iter().zip(out).take_while(|(p, o)| p == o).count();
     let times = out[same..].iter().try_fold(1usize, |n, &axis| n.checked_mul(axis))?;

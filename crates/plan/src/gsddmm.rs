@@ -116,14 +116,14 @@ impl Target {
 pub struct Blocks {
     /// Columns of a block.
     pub len: usize,
-    /// Offsets of the blocks in the rows of `lhs` and `rhs`; empty where no row is ever read.
+    /// Offsets of the blocks in the rows of `lhs` and `rhs`; empty if kernels read no rows.
     pub starts: [Vec<u32>; 2],
     /// Whether `lhs` and `rhs` advance with the column.
     pub walks: [bool; 2],
 }
 
 impl Blocks {
-    /// `only_last`: blocks are single rows of the last axis, even where the axes before it have the same pattern.
+    /// With `only_last`, a block covers only the last axis, even if earlier axes broadcast in the same way.
     fn new(maps: [&RowMap; 2], out: &[usize], only_last: bool, read: bool) -> Self {
         // An axis of length 1 has either pattern.
         let pattern =
@@ -160,8 +160,8 @@ struct Inner {
 pub struct GsddmmPlan(Arc<Inner>);
 
 impl GsddmmPlan {
-    /// `features` are the feature shapes (all axes but the first) of `lhs` and `rhs`. For a copy target and shape of
-    /// its operand are given twice.
+    /// `features` are the feature shapes (all axes but the first) of `lhs` and `rhs`. For a copy, the target and shape
+    /// of its operand are passed for both operands.
     ///
     /// # Errors
     /// Shapes that do not broadcast, or whose rows have more than [`MAX_COLUMNS`](crate::MAX_COLUMNS) entries.
@@ -241,7 +241,7 @@ impl GsddmmPlan {
         &self.0.blocks
     }
 
-    /// The GSpMM that computes the gradient of `side`, where there is one.
+    /// The GSpMM that computes the gradient of `side`, if the gradient is a GSpMM.
     pub fn as_gspmm(&self, side: Side) -> Option<Gather> {
         let other = side.opposite();
         let relation = match self.target(side) {

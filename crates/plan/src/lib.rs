@@ -1,6 +1,6 @@
-//! Checked plans of message-passing operators, and the enums and the broadcasting that they share.
+//! Validated plans of message-passing operators, and the enums and broadcasting rules of these operators.
 //!
-//! This crate holds what `burn-gnn-cpu`, `burn-gnn-cube` and `burn-gnn-ops` share; programs use it through `burn-gnn`.
+//! `burn-gnn-cpu`, `burn-gnn-cube` and `burn-gnn-ops` share this crate; programs use it through `burn-gnn`.
 //!
 //! A plan describes one call of an operator: edges, operator, sizes, broadcasting and options, without tensors. Its
 //! fields are private and its constructor validates them, so kernels rely on them without further checks. Constructors

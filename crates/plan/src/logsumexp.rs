@@ -30,7 +30,7 @@ impl LogSumExpPlan {
     pub fn segments(&self) -> &Segments {
         &self.segments
     }
-    /// The softmax of the same rows, which is the gradient up to the factor of each segment.
+    /// The softmax of the same rows. The gradient of a row is its softmax times the incoming gradient of its segment.
     pub fn softmax(&self) -> &SoftmaxPlan {
         &self.softmax
     }

@@ -22,7 +22,7 @@ pub struct Segments(Arc<Inner>);
 
 struct Inner {
     offsets: Vec<u32>,
-    /// Rows as edges, whose destinations are segments.
+    /// A relation with one edge per row, whose destination is the segment of the row.
     relation: Derived<Relation>,
     attached: Attached,
 }
@@ -155,8 +155,8 @@ impl Segments {
     pub fn by_row(&self) -> Vec<u32> {
         (0..self.len()).flat_map(|i| std::iter::repeat_n(i as u32, self.range(i).len())).collect()
     }
-    /// Rows as edges from a single source to their segments. Edges are sorted by destination, so no permutation is
-    /// stored.
+    /// A relation with one edge per row, from a single source to the segment of the row. Edges are sorted by
+    /// destination, so no permutation is stored.
     ///
     /// # Errors
     /// More segments than a relation can have nodes.

@@ -73,8 +73,8 @@ impl SoftmaxPlan {
             width: check_width(op, features)?,
         })
     }
-    /// A relation in which the rows of a group are the in-edges of one destination: the edges, reversed where they are
-    /// normalised by source, or the relation of the segments.
+    /// A relation in which the rows of a group are the in-edges of one destination: the edges (reversed if they are
+    /// normalised by source), or the relation of the segments.
     ///
     /// # Panics
     /// More segments than a relation can have nodes.

@@ -37,20 +37,20 @@ impl TypedPlan {
     pub fn types(types: &TypeIndex, input: usize, output: usize) -> Result<Self, PlanError> {
         Self::new("gather_mm", Rows::Types(types.clone()), input, output)
     }
-    /// Checks sizes here, since tensors without rows or matrices may have axes of any length.
+    /// Validates sizes. Allocations do not limit them: tensors without rows or matrices may have axes of any length.
     fn new(op: &'static str, rows: Rows, input: usize, output: usize) -> Result<Self, PlanError> {
         check_width(op, &[input])?;
         check_width(op, &[output])?;
         Ok(Self { rows, input, output })
     }
-    /// Segments of rows by matrix. Where there is an [`order`](Self::order), they count positions in it.
+    /// Segments of rows, one per matrix. If there is an [`order`](Self::order), segments are ranges of positions in it.
     pub fn offsets(&self) -> &Segments {
         match &self.rows {
             Rows::Segments(s) => s,
             Rows::Types(t) => t.segments(),
         }
     }
-    /// Row numbers sorted by matrix; `None` where rows are sorted already.
+    /// Row numbers sorted by matrix; `None` if rows are sorted already.
     pub fn order(&self) -> Option<&[u32]> {
         self.permutation().map(|order| &**order)
     }

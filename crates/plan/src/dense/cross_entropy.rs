@@ -1,4 +1,4 @@
-//! Plans the cross entropy of chosen rows.
+//! Plans the cross entropy of selected rows.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ pub enum LossReduction {
     Sum,
     /// Mean of the losses; 0 without rows.
     Mean,
-    /// Sum of the losses divided by this number, such as the rows of all ranks. 0 counts as 1.
+    /// Sum of the losses divided by this number, such as the number of rows of all ranks; 0 is replaced by 1.
     Over(usize),
 }
 
-/// Shape of the logits, chosen rows, targets and reduction of one cross entropy. Rows and targets are in range. A clone
-/// costs two reference counts.
+/// Shape of the logits, selected rows, targets and reduction of one cross entropy. Rows and targets are in range. A
+/// clone costs two reference counts.
 #[derive(Clone, Debug)]
 pub struct CrossEntropyPlan {
     shape: [usize; 2],
@@ -47,16 +47,16 @@ impl CrossEntropyPlan {
     pub fn shape(&self) -> [usize; 2] {
         self.shape
     }
-    /// Chosen rows.
+    /// Selected rows.
     #[inline]
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
-    /// Chosen rows and targets, by their owners.
+    /// Selected rows and their targets, as shared arrays.
     pub fn arrays(&self) -> (&Arc<[u32]>, &Arc<[u32]>) {
         (&self.rows, &self.targets)
     }
-    /// Target class of each chosen row.
+    /// Target class of each selected row.
     #[inline]
     pub fn targets(&self) -> &[u32] {
         &self.targets

@@ -180,7 +180,7 @@ impl<T> From<T> for Derived<T> {
     }
 }
 
-/// What has been computed.
+/// Counts the computed value.
 impl<T: CountBytes> CountBytes for Derived<T> {
     fn bytes(&self) -> Bytes {
         self.get().map_or_else(Bytes::default, T::bytes)

@@ -101,7 +101,7 @@ impl<K, T> DerivedMap<K, T> {
     }
 }
 
-/// Counts the values that are computed, without their keys.
+/// Counts the computed values, without their keys.
 impl<K, T: CountBytes> CountBytes for DerivedMap<K, T> {
     fn bytes(&self) -> Bytes {
         // Outside of the lock, because `bytes` of a value may run arbitrary code.

@@ -114,7 +114,7 @@ pub struct NodeIds {
 
 #[derive(Clone, Debug)]
 enum Index {
-    /// The id of node `i` is `i`, as in many tables that programs write.
+    /// The id of node `i` is `i`, as in many generated tables.
     Same,
     /// For dense integers: the node is `table[id - first]`, or `u32::MAX` if there is none.
     Table { first: i64, table: Vec<u32> },

@@ -4,7 +4,7 @@
 pub const HUGE: usize = 4 << 20;
 
 /// An empty vector with capacity for `n` entries, on huge pages if it is large and the system supports them. With huge
-/// pages a random access misses the cache only, not the TLB as well.
+/// pages, a random access that misses the cache rarely misses the TLB, too.
 #[allow(unsafe_code, reason = "`madvise` on memory that was just allocated")]
 pub fn huge_room<T>(n: usize) -> Vec<T> {
     let out: Vec<T> = Vec::with_capacity(n);

@@ -3,7 +3,7 @@
 /// Prefetches the cache lines of `data[at..at + len]`. It is a hint: the range may exceed `data`.
 ///
 /// The rows of neighbours are at random addresses, so the processor's own prefetcher does not find them. A kernel
-/// prefetches them some edges ahead; they arrive while the kernel processes earlier rows.
+/// prefetches rows that it will read some edges later; they are loaded while the kernel processes earlier rows.
 ///
 /// The processor keeps few requests to the first cache level in flight, and more to the second. So rows that come from
 /// main memory are prefetched twice: far ahead into the second level, then near ahead into the first.
@@ -12,7 +12,7 @@ pub fn prefetch<T>(data: &[T], at: usize, len: usize) {
     prefetch_at(Cache::First, data.as_ptr().wrapping_add(at), len);
 }
 
-/// [`prefetch`] into a level of the cache.
+/// Prefetches like [`prefetch`], into a given level of the cache.
 #[inline(always)]
 pub fn prefetch_to<T>(to: Cache, data: &[T], at: usize, len: usize) {
     prefetch_at(to, data.as_ptr().wrapping_add(at), len);
@@ -27,7 +27,7 @@ pub enum Cache {
     Second,
 }
 
-/// [`prefetch`] of `len` entries from an address.
+/// Prefetches `len` entries from an address.
 #[allow(unsafe_code, reason = "prefetch intrinsics, on x86-64 only")]
 #[inline(always)]
 pub fn prefetch_at<T>(to: Cache, start: *const T, len: usize) {

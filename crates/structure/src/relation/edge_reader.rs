@@ -12,8 +12,8 @@ use crate::error::graph_error::GraphError;
 /// destination. Positions are `u64`, so a relation may have more than 2³² edges.
 ///
 /// A reader validates its data: rows are inside of [`num_edges`](Self::num_edges), and sources are below
-/// [`num_src`](Self::num_src). It returns [`GraphError::Source`] for invalid data, such as a damaged block, and if a file
-/// cannot be read.
+/// [`num_src`](Self::num_src). For invalid data, such as a damaged block, and for files that cannot be read, it returns
+/// [`GraphError::Source`].
 pub trait EdgeReader: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Number of source nodes.
     fn num_src(&self) -> usize;
@@ -49,8 +49,8 @@ pub trait EdgeReader: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
         out.copy_from_slice(positions);
         Ok(())
     }
-    /// An exclusive upper bound of the original edge ids. It is [`num_edges`](Self::num_edges) if the ids are a permutation
-    /// of `0..num_edges`. It is larger if the ids have gaps, because edges of the stream were dropped. Then a
+    /// An exclusive upper bound of the original edge ids. It is [`num_edges`](Self::num_edges) if the ids are a
+    /// permutation of `0..num_edges`. It is larger if the ids have gaps, because edges of the stream were dropped. A
     /// [`Relation`](crate::Relation) then numbers edges by ascending original id
     /// ([`original_edge_ids`](crate::Relation::original_edge_ids)).
     fn edge_id_bound(&self) -> u64 {

@@ -7,8 +7,8 @@ impl Relation {
     /// The same edges, renumbered by destination and then by old edge id. The messages of every destination then have
     /// consecutive rows, which reduce functions over whole neighbourhoods need.
     ///
-    /// If edges are numbered like that already, this is the relation itself. Otherwise it is built on first use in `O(E)`
-    /// and cached with the relation, with about 20 bytes per edge.
+    /// If edges are already in this order, the result is the relation itself. Otherwise the result is built on first
+    /// use in `O(E)` and cached with the relation, with about 20 bytes per edge.
     ///
     /// ```
     /// use burn_gnn_structure::Relation;
@@ -23,8 +23,9 @@ impl Relation {
         if self.csc().edge_ids().is_none() { self.clone() } else { self.sorted().relation.clone() }
     }
 
-    /// The permutation of [`sorted_by_dst`](Self::sorted_by_dst), as a relation that gathers with: the source of its edge
-    /// `i` is the old id of edge `i`, and all edges have one destination. `None` if ids are unchanged. It is cached too.
+    /// The permutation of [`sorted_by_dst`](Self::sorted_by_dst), as a relation for gathering edge features: the source
+    /// of its edge `i` is the old id of edge `i`, and all edges have the same destination. `None` if ids are unchanged.
+    /// It is cached, too.
     pub fn dst_order(&self) -> Option<&Self> {
         let ids = self.csc().edge_ids()?;
         Some(

@@ -18,10 +18,10 @@ const ROWS: usize = 1 << 16;
 const REMEDY: &str = "sample the relation instead";
 
 impl Relation {
-    /// A relation whose edges are read through `reader`. Samplers read only the rows from which they draw. Methods that
-    /// need all edges ([`src`](Self::src), [`csc`](Self::csc), operators on the whole graph) read them into memory on
-    /// first use, with 8 bytes per edge and the same again for each layout; [`clear_derived`](Self::clear_derived) frees
-    /// this memory.
+    /// A relation whose edges are read through `reader`. Samplers read only the rows that they sample from. Methods
+    /// that need all edges ([`src`](Self::src), [`csc`](Self::csc), operators on the whole graph) read them into memory
+    /// on first use, with 8 bytes per edge and the same again for each layout; [`clear_derived`](Self::clear_derived)
+    /// frees this memory.
     ///
     /// The relation equals one with the same edges in memory: rows have the same order, so samples are the same. Edges
     /// are numbered by ascending original id if the reader has edge ids, otherwise by position.
