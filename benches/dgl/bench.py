@@ -4,7 +4,7 @@
     python bench.py DATA memory GRAPH gcn|sage|gat
     python bench.py DATA partition GRAPH PARTS metis|random
 
-DATA: the graphs, written by `peers write DATA GRAPH...`. The environment is made by setup.sh; settings: timing.py.
+DATA: the graphs, written by `peers write DATA GRAPH...`. setup.sh creates the environment; timing.py lists the settings.
 """
 import os
 import sys

@@ -2,15 +2,15 @@
 
     python compare.py OURS.jsonl PEER.jsonl
 
-Times: medians of processor time and least wall times; peak memory and partitionings by their own fields. Entries of one side alone and
-those that failed are listed. Needs no package.
+Times: medians of processor time and least wall times; peak memory and partitionings by their own fields. Entries that only
+one system has, and failed entries, are listed. Needs no package.
 """
 import json
 import math
 import sys
 
 KEY = ["group", "graph", "op", "dim", "hidden"]
-# Field, heading, unit; the pair of times goes into one line.
+# Field, heading, unit; both times are on one line.
 TIMES = ["cpu_ms", "min_ms"]
 OTHERS = [("peak_mb", "MiB at the peak"), ("wall_s", "s of wall time"), ("cut_share", "of all edges cut")]
 
@@ -47,7 +47,7 @@ def compare(ours, peer):
                 columns.append(f"{'':28}")
         if any(c.strip() for c in columns):
             out.append(f"{title(key):62} {'  '.join(columns)}".rstrip())
-            # One call says little about its time.
+            # The time of a single call is not reliable.
             if a.get("cpu_ms") and b.get("cpu_ms") and key[0] != "build":
                 ratios.append((a["cpu_ms"] / b["cpu_ms"], title(key)))
         for field, unit in OTHERS:

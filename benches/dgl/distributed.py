@@ -39,7 +39,7 @@ class Sage(nn.Module):
 
 
 def train(config, hosts, epochs):
-    # Parts have one address here, by which DGL would take every process for one of the first part.
+    # All parts have the same address here, so DGL would assign every process to the first part.
     rpc_client.get_local_machine_id = lambda _: int(os.environ["PART"])
     dgl.distributed.initialize(hosts)
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -61,7 +61,7 @@ def train(config, hosts, epochs):
     for epoch in range(int(epochs)):
         spent = dict(sample_s=0.0, fetch_s=0.0, compute_s=0.0)
         wall, cpu, steps = time.perf_counter(), time.process_time(), 0
-        # A rank may have one batch less than another.
+        # Ranks may have different numbers of batches.
         with net.join() if world > 1 else contextlib.nullcontext():
             before = time.perf_counter()
             for nodes, seeds, blocks in loader:

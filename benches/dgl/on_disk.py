@@ -3,11 +3,11 @@
     cargo run --release --example billion -- --edges 25000000 --memory 4GiB --width 128 --hidden 256 --keep --out DIR
     python benches/dgl/on_disk.py DIR --memory 4 [graphbolt] [pyg]
 
-Each system builds its form of the graph from the edges that `billion` left in DIR, samples and trains GraphSAGE on
-features that are mapped, one phase per process. A process is put under the limit as `billion` puts itself, by a cgroup
-that counts the page cache, with none of the files in it before; what the limit kills is one line with `"error"`.
-Prints one JSON line per phase, with the wall and processor time, the peak of the process, and that of the group.
-`load_s` is the time to open what was built.
+Each system builds its format of the graph from the edges that `billion` left in DIR, samples, and trains GraphSAGE on
+mapped features, one phase per process. The memory of a process is limited as in `billion`, by a cgroup that counts the
+page cache; the files are dropped from the page cache before. A process that is killed prints one line with `"error"`.
+Prints one JSON line per phase, with wall and processor time, and the peak memory of the process and of the group.
+`load_s` is the time to open the built files.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ BATCH, FANOUTS, CLASSES = 1024, [15, 10], 16
 
 
 class Group:
-    """A cgroup for the process `pid`, which is to enter it."""
+    """A cgroup that the process `pid` will enter."""
 
     def __init__(self, pid):
         text = Path("/proc/self/cgroup").read_text().splitlines()
@@ -47,19 +47,19 @@ class Group:
         return int((self.dir / self.peak_file).read_text())
 
     def remove(self):
-        """After the process has ended, by itself or by the limit."""
+        """Removes the cgroup after the process has ended or was killed."""
         if self.dir.exists():
             self.dir.rmdir()
 
 
 def labels_of(nodes, num_nodes):
-    """Classes as `billion` gives them: communities of about 4,096 ids in turns."""
+    """Classes as in `billion`: communities of about 4,096 ids, whose classes alternate."""
     communities = max(-(-num_nodes // 4096), min(CLASSES, num_nodes))
     return nodes * communities // num_nodes % CLASSES
 
 
 def forget(folder):
-    """Drops the folder's files from the page cache, so that what a phase reads counts in its own limit."""
+    """Drops the folder's files from the page cache, so that reads of a phase count towards its limit."""
     for path in Path(folder).rglob("*"):
         if path.is_file():
             with open(path, "rb+") as file:
@@ -68,7 +68,7 @@ def forget(folder):
 
 
 def spread(num_nodes, count, seed):
-    """Seeds over all ids, in an order of their own."""
+    """Seeds spread over all ids, in random order."""
     import numpy as np
 
     count = min(count, num_nodes)
@@ -83,7 +83,7 @@ class GraphBolt:
         self.args, self.dir = args, Path(args.dir) / "graphbolt"
 
     def prepare(self):
-        """Edges and features as the files that the set's description names."""
+        """Writes edges and features to the files of `metadata.yaml`."""
         import numpy as np
 
         self.dir.mkdir(exist_ok=True)
@@ -130,7 +130,7 @@ tasks: []
 
         seeds = gb.ItemSet(torch.from_numpy(ids).to(self.graph.indices.dtype), names="seed_nodes")
         pipe = gb.ItemSampler(seeds, batch_size=BATCH, shuffle=False)
-        # Its fan-outs begin at the inputs.
+        # Fan-outs are listed from the input layer.
         pipe = pipe.sample_neighbor(self.graph, FANOUTS[::-1])
         if with_features:
             pipe = pipe.fetch_feature(self.features, node_feature_keys=["feat"])
@@ -279,7 +279,7 @@ def main():
     parser.add_argument("--phase", choices=PHASES)
     parser.add_argument("--system", choices=list(SYSTEMS))
     args = parser.parse_args()
-    # What `billion --keep` says of its files.
+    # The description that `billion --keep` prints of its files.
     made = json.loads((Path(args.dir) / "generated.json").read_text())
     args.edges, args.width = made["edges"], made["width"]
     args.nodes = made["nodes"] or min(max(args.edges // 15, 16), 2**32 - 3)
@@ -288,7 +288,7 @@ def main():
     def rows():
         import numpy as np
 
-        # Behind the page of the header, in the order of ids.
+        # After the page of the header, in the order of ids.
         return np.memmap(Path(args.dir) / "rows", np.float16, "c", 4096, (args.nodes, args.width))
 
     args.rows = rows

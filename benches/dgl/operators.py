@@ -6,7 +6,7 @@ from timing import bench, once
 
 
 def backward(f, *inputs):
-    """A function that runs `f` and its backward; the cotangent is made once."""
+    """Returns a function that runs `f` and its backward; the cotangent is created once."""
     leaves = [x.clone().requires_grad_() for x in inputs]
     kept = []
 

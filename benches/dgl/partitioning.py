@@ -20,7 +20,7 @@ def run(inputs, parts, method):
         nodes["train_mask"][inputs.train] = True
     before, _ = memory_mb()
     with tempfile.TemporaryDirectory() as folder:
-        # DGL prints its own progress, which must not stand between the lines.
+        # DGL prints progress, which must not be mixed with the lines.
         sys.stdout.flush()
         lines = os.dup(1)
         os.dup2(2, 1)
@@ -36,7 +36,7 @@ def run(inputs, parts, method):
             ranges = json.load(file)["node_map"]
     if not inputs.typed:
         originals = {"_N": originals}
-    # New ids of a type go part by part: a part has the next of its original ids.
+    # New ids of a type are assigned part by part.
     owner = {}
     for ntype, bounds in ranges.items():
         sizes = torch.tensor([end - begin for begin, end in bounds])

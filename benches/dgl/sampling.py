@@ -5,7 +5,7 @@ import torch
 from timing import Times, bench, emit, wanted
 
 BATCH = 1024
-# Batches of a pass; there are three passes after one to warm up.
+# Batches per pass; there is one pass to warm up, then three passes.
 BATCHES = 30
 
 

@@ -8,7 +8,7 @@ import resource
 import statistics
 import time
 
-# Threads that spin while they wait would count as processor time.
+# Spinning threads would count as processor time.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import torch
 
@@ -50,7 +50,7 @@ def emit(group, graph, op, times=None, **more):
 
 
 def bench(group, graph, op, run, **more):
-    """One call to warm up, then calls until the time is spent, at least LEAST and at most MOST of them."""
+    """One call to warm up, then at least LEAST and at most MOST calls within the time limit."""
     if not wanted(op, more.get("dim", "")):
         return
     try:

@@ -3,7 +3,7 @@
     python peers.py DATA DEVICE ops|train|sample GRAPH...
 
 DATA: graphs as folders of .npy files with a meta.json (`peers write DATA GRAPH...`). DEVICE: cuda or cpu. Needs torch, numpy,
-torch_geometric (benches/dgl/setup.sh). BENCH_SECONDS and BENCH_LEAST as for our benchmark; times end when the device has settled.
+torch_geometric (benches/dgl/setup.sh). BENCH_SECONDS and BENCH_LEAST as for our benchmark; times end after the queue of the device is finished.
 """
 import json, os, statistics, sys, time
 
@@ -54,7 +54,7 @@ def load(name):
 
 
 def csr(src, dst, n, weight=None):
-    """In-edges by destination, as a sparse tensor that multiplies rows of sources."""
+    """In-edges by destination, as a sparse tensor for products with source features."""
     order = torch.argsort(dst, stable=True)
     counts = torch.bincount(dst, minlength=n)
     indptr = torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)])

@@ -21,7 +21,7 @@ if copy:
     for (group, graph, op, dim), r in ours.items():
         if group == "gspmm" and op == "copy_u_sum.fwd":
             meta = json.load(open(os.path.join(sys.argv[3], graph, "meta.json")))
-            # A row read for every edge, a row written for every node, and the layout.
+            # Bytes: a row read per edge, a row written per node, and the layout.
             moved = 4 * (meta["edges"] * (dim + 1) + meta["nodes"] * (dim + 1))
             rate = moved / r["median_ms"] / 1e6
             print(f"{f'{graph} D{dim}':60} {rate:10.1f} {rate / copy:14.2f}")

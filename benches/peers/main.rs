@@ -24,7 +24,7 @@
 //! they are made in memory, see `graphs.rs`; `write.rs` writes them for other systems. Environment: `BENCH_THREADS`
 //! (2), `BENCH_SECONDS` per entry (4), `BENCH_LEAST` repetitions (3), `BENCH_ONLY=text` for some entries,
 //! `BENCH_ALLOCATOR` (see `alloc.rs`), `BENCH_BACKEND` (flex; wgpu, cuda and so on with the feature of that name):
-//! where tensors are, and blocks are sampled. Times end when the device has settled.
+//! where tensors are, and blocks are sampled. Times end after the queue of the device is finished.
 //!
 //! `median_ms` and `min_ms` are wall times, `cpu_ms` is the median CPU time of all threads. CSR and CSC
 //! are built before; `fwd+bwd` is forward and the backward of a cotangent of ones that is made once.

@@ -96,7 +96,7 @@ pub fn killed(what: &str, test: &str, version: impl Fn(&Path) -> Option<u64>) ->
         now = found;
     }
     println!(
-        "{what}: {} kills, {old} left the old, {new} the new, {between} came between two writes; all were whole",
+        "{what}: {} kills, {old} left the old version, {new} the new version, {between} hit no write; all versions were complete",
         kills()
     );
     dir
@@ -111,7 +111,10 @@ fn wait_for(child: &mut Child, lines: &mpsc::Receiver<String>, word: &str) -> St
             Ok(line) => println!("{line}"),
             Err(e) => {
                 let _ = child.kill();
-                panic!("expected `{word}` of the writing process, found {e}: {:?}", child.wait());
+                panic!(
+                    "expected the line `{word}` from the writing process, found {e}: {:?}",
+                    child.wait()
+                );
             }
         }
     }
@@ -147,7 +150,7 @@ pub fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
                 |o| String::from_utf8_lossy(&o.stderr).trim().to_owned(),
             );
             println!(
-                "{test}: skipped, no disk can be mounted in a namespace here (unshare -Urm, mount -t tmpfs): {why}"
+                "{test}: skipped, cannot mount a disk in a namespace (unshare -Urm, mount -t tmpfs): {why}"
             );
             return None;
         }
@@ -184,7 +187,7 @@ pub fn full_disk(
         let all = fill.metadata().unwrap().len();
         assert!(
             pages * PAGE <= all,
-            "{what}: expected to get through on this disk, {failed} writes failed"
+            "{what}: expected a write to succeed on this disk, {failed} writes failed"
         );
         fill.set_len(all - pages * PAGE).unwrap();
         let written = new(&dir);
@@ -209,7 +212,7 @@ pub fn full_disk(
     }
     assert!(failed > 0, "{what}: the disk was never full");
     println!(
-        "{what}, full disk: {failed} writes with too little room failed and left the old, the next one got through"
+        "{what}, full disk: {failed} writes without enough space failed and left the old version, the next write succeeded"
     );
 }
 

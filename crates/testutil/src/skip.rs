@@ -9,11 +9,11 @@ use crate::record;
 const REQUIRE: &str = "BURN_GNN_REQUIRE";
 
 /// Reason of tests that need a GPU if none is found.
-pub const NO_ADAPTER: &str = "no GPU found here (software Vulkan: mesa-vulkan-drivers)";
+pub const NO_ADAPTER: &str = "no GPU found (software Vulkan: mesa-vulkan-drivers)";
 /// Reason of tests that need a GPU if no GPU backend is compiled in.
 pub const NO_GPU_BACKEND: &str = "built without the features `wgpu` and `cuda`";
 /// Reason of tests of 16-bit floats if the GPU does not support them.
-pub const NO_F16: &str = "the device calculates with no 16-bit floats";
+pub const NO_F16: &str = "the device does not support 16-bit floats";
 
 /// A requirement of tests that may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +60,7 @@ pub fn skip(kind: Kind, reason: &str) {
         required(&std::env::var(REQUIRE).unwrap_or_default()).unwrap_or_else(|e| panic!("{e}"));
     assert!(
         !required.contains(&kind),
-        "{REQUIRE} names `{}`, which is missing: {reason}",
+        "{REQUIRE} requires `{}`, which is missing: {reason}",
         kind.word()
     );
     // A property test calls this for every case.
@@ -86,7 +86,7 @@ pub(crate) fn required(words: &str) -> Result<Vec<Kind>, String> {
         let all = Kind::ALL.map(Kind::word).join(", ");
         let found = Kind::ALL.into_iter().find(|k| k.word() == word);
         found.ok_or_else(|| {
-            format!("{REQUIRE}: expected words out of {all} with commas between, found `{word}`")
+            format!("{REQUIRE}: expected a comma-separated list of {all}, found `{word}`")
         })
     };
     words.split(',').map(str::trim).filter(|word| !word.is_empty()).map(kind).collect()

@@ -4,7 +4,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_structure::Stream;
 
 /// The CPU backends.
-#[allow(deprecated, reason = "Burn has deprecated its ndarray backend; people still use it")]
+#[allow(deprecated, reason = "Burn has deprecated its ndarray backend, but it is still in use")]
 pub fn devices() -> [Device; 2] {
     [Device::flex(), Device::ndarray()]
 }

@@ -58,11 +58,11 @@ fn a_skip_is_recorded_and_an_error_where_required() {
         assert_eq!(take_of(own), "");
     }
     for (require, message) in [
-        ("data", "BURN_GNN_REQUIRE names `data`, which is missing: no data set `x`"),
-        ("golden,gpu", "BURN_GNN_REQUIRE names `gpu`, which is missing: no adapter"),
+        ("data", "BURN_GNN_REQUIRE requires `data`, which is missing: no data set `x`"),
+        ("golden,gpu", "BURN_GNN_REQUIRE requires `gpu`, which is missing: no adapter"),
         (
             "dta",
-            "BURN_GNN_REQUIRE: expected words out of gpu, f16, golden, data, shared, mpi with commas between, found `dta`",
+            "BURN_GNN_REQUIRE: expected a comma-separated list of gpu, f16, golden, data, shared, mpi, found `dta`",
         ),
     ] {
         let output = child(Some(require));
@@ -149,7 +149,7 @@ fn the_repository_has_its_sets() {
     let mut listed = OF_THE_REPOSITORY.map(str::to_owned);
     found.sort_unstable();
     listed.sort_unstable();
-    assert_eq!(found, listed, "a set without an entry would be skipped where it is missing");
+    assert_eq!(found, listed, "`OF_THE_REPOSITORY` must list every data set of `tests/data`");
     // Other data sets are not in a clone.
     assert_eq!(kind_of("aifb"), Kind::Shared);
 }

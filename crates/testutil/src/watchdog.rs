@@ -41,8 +41,10 @@ impl Watchdog {
                     let lines = steps.values().map(|(name, step, since)| {
                         format!("  {name}: {step}, for {:?}\n", since.elapsed())
                     });
-                    let text =
-                        format!("\nthreads of this test hang:\n{}", lines.collect::<String>());
+                    let text = format!(
+                        "\nthreads of this test do not make progress:\n{}",
+                        lines.collect::<String>()
+                    );
                     // Bypasses the capture of output, which an abort would lose.
                     _ = std::io::stderr().write_all(text.as_bytes());
                     std::process::abort();
