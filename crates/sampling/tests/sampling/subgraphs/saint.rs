@@ -132,7 +132,7 @@ fn what_is_refused() {
     let none = Graph::homogeneous(3, vec![], vec![]).unwrap();
     let new = |g: &Graph, method| SaintSampler::new(g, method).unwrap_err().to_string();
     let text = new(&none, SaintMethod::Edges { budget: 1 });
-    assert!(text.contains("`edges`") && text.contains("or nodes"), "{text}");
+    assert!(text.contains("`edges`") && text.contains("or `SaintMethod::Nodes`"), "{text}");
     let empty = Graph::homogeneous(0, vec![], vec![]).unwrap();
     assert!(new(&empty, SaintMethod::Nodes { budget: 1 }).contains("`nodes`"));
     assert_eq!(
