@@ -16,6 +16,7 @@ use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::activation::{relu, sigmoid};
 use burn::tensor::{Device, Tensor};
 use burn_gnn::data::crates_graph;
+use burn_gnn::models::NodeEmbedding;
 use burn_gnn::prelude::*;
 
 const HIDDEN: usize = 32;
