@@ -44,7 +44,7 @@ use anyhow::{Context, Result, bail};
 use burn_gnn::ops::Precision;
 
 use crate::disk::{partition, reorder, tables, write};
-use crate::operators::{calls, dense, edges, features, inject, messages, ops, precision};
+use crate::operators::{calls, dense, features, inject, messages, ops, precision};
 use crate::training::{plan, sampling, train, typed};
 
 #[global_allocator]

@@ -7,11 +7,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use burn_gnn::Graph;
 use burn_gnn::data::{
     Builder, Csv, DataError, Decoder, load_matrix_market, read_edges, write_edge_table,
 };
-use burn_gnn::graph::Ids;
+use burn_gnn::graph::{Graph, Ids};
 use serde_json::json;
 
 use crate::measure::{Entry, Times, emit};

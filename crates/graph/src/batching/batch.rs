@@ -179,13 +179,13 @@ impl Batch {
             let sum = per_graph.iter().fold(0, |sum: usize, &n| sum.saturating_add(n));
             length(&format!("sum of {arg}"), "nodes or edges of that type", rows, sum)?;
         }
-        for t in 0..etypes {
+        for (t, num_edges) in num_edges.iter().enumerate() {
             let (r, (s, d)) = (graph.in_memory(t)?, graph.schema().endpoints(t));
             let (mut edge, mut src, mut dst) = (0, 0..0, 0..0);
             for i in 0..graphs {
                 (src, dst) =
                     (src.end..src.end + num_nodes[s][i], dst.end..dst.end + num_nodes[d][i]);
-                let end = edge + num_edges[t][i];
+                let end = edge + num_edges[i];
                 let strays = |&e: &usize| {
                     !src.contains(&(r.src()[e] as usize)) || !dst.contains(&(r.dst()[e] as usize))
                 };

@@ -153,7 +153,7 @@ impl Layerwise for Hgt {
         if layer == 0 {
             return self.input().encode_rows(g, x).map(|_, h| gelu(h));
         }
-        let y = self.net.convs[layer - 1].forward(&g, x);
+        let y = self.net.convs[layer - 1].forward(g, x);
         match layer == self.net.convs.len() {
             true => y.map(|_, y| self.classes(y)),
             false => y,

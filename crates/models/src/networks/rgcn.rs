@@ -228,8 +228,8 @@ impl Layerwise for Rgcn {
     fn layer<G: GraphView>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         let y = match (layer, &self.net.one_hot) {
             (0, None) => return self.input().encode_rows(g, x),
-            (0, Some(conv)) => conv.forward(&g, x),
-            _ => self.net.convs[layer - 1].forward(&g, x),
+            (0, Some(conv)) => conv.forward(g, x),
+            _ => self.net.convs[layer - 1].forward(g, x),
         };
         if layer == self.net.convs.len() { y } else { y.map(|_, y| activation::relu(y)) }
     }

@@ -438,7 +438,7 @@ fn list_elements_that_f32_cannot_represent() {
     let files = Files::new();
     let decoder = Decoder::new().with_attributes([AttrType::vector(2)]).csv(Csv::new(["x"]));
     for (number, near) in [("1e300", f32::INFINITY), ("1e-60", 0.0), ("16777217", 16_777_216.0)] {
-        let path = files.put("l.csv", &format!("id,x\n1,\"[0.5, {number}]\"\n2,\"1,2\"\n"));
+        let path = files.put("l.csv", format!("id,x\n1,\"[0.5, {number}]\"\n2,\"1,2\"\n"));
         let e = read_nodes(&path, &decoder).unwrap_err().to_string();
         assert!(
             e.contains("l.csv:2:2: expected a number that f32 can represent as entry 1 (`x`)")

@@ -63,7 +63,7 @@ impl<M: NodeClassifier> Task<M, Links> for LinkTask<'_> {
         let x = self.features.clone().map(|_, x| x.without_autodiff());
         let embedding = |ntype: &str| model.logits(&view, &x, ntype);
         let z_src = embedding(&batch.etype.src);
-        let z_dst = if &batch.etype.src == &batch.etype.dst {
+        let z_dst = if batch.etype.src == batch.etype.dst {
             z_src.clone()
         } else {
             embedding(&batch.etype.dst)
