@@ -198,7 +198,7 @@ where
 }
 
 /// Loss and scores of a model on all batches of `data`, from which metrics are computed:
-/// `evaluate(&model, &task, &data)?.accuracy()`, or [`score`](Evaluation::score) of any [`Metric`].
+/// `evaluate(&model, &task, &data)?.accuracy()`, or [`score`](Evaluation::score) of any [`Metric`](crate::Metric).
 ///
 /// The model runs as [`valid`](Module::valid), whatever device it is on: without dropout, batch normalisation by
 /// running means, which do not change, and without a graph for a backward.
