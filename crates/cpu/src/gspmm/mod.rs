@@ -19,16 +19,16 @@
 //! 1. **Gather instead of scatter.** A row is reduced by one thread, in ascending edge id. There are no atomics, and the
 //!    bits of the result do not depend on the number of threads.
 //! 2. **Messages are never stored.** A message exists in registers only; per-edge memory is read for `rhs` only.
-//! 3. **Sums stay in registers** for a block of columns ([`gather`]). In memory they would be loaded and stored for every
+//! 3. **Sums stay in registers** for a block of columns (`gather`). In memory they would be loaded and stored for every
 //!    edge. Function calls inside of the edge loop spill them: without calls `copy_u_sum` takes 0.7 times the time for
 //!    128 features, and max with its gradient 0.34 to 0.52 (docs/measurements/2026-11-23-beside-dgl-amd.md).
 //! 4. **Operators and layouts are types.** `copy_u` and `mul` are monomorphised, and so are operands of one entry per row
-//!    or per head ([`layout`]). Tables of offsets, the general form of broadcasting, take 11 times as long for 8 heads of
+//!    or per head (`layout`). Tables of offsets, the general form of broadcasting, take 11 times as long for 8 heads of
 //!    8, and 5.6 to 8.7 times for 4 heads of 32 (docs/measurements/2026-11-24-specialised-kernels.md).
 //! 5. **Rows are prefetched**, because the processor cannot predict the row of the next edge. Rows that come from main
 //!    memory are prefetched twice, into the second cache level and then into the first: 0.62 times the time of
 //!    `copy_u_sum` with 128 features (same file).
-//! 6. **Instruction sets are chosen at run time** ([`instruction_sets`](crate::simd::instruction_sets)).
+//! 6. **Instruction sets are chosen at run time** (`simd::instruction_sets`).
 //! 7. **Max and min save bits instead of edge ids** for the gradient where these are smaller ([`bit_words`]): 19 MB
 //!    instead of 87 MB for 128 features of the arxiv-like graph, and 0.82 to 0.91 times the time with the gradient.
 //!

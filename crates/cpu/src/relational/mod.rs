@@ -18,10 +18,10 @@
 //! 1. **Sum first, multiply once per pair.** `Σ_e norm[e] x[u] W_r = (Σ_e norm[e] x[u]) W_r`, so there is one product per
 //!    pair instead of one per edge. If outputs are narrower than inputs and sources are fewer than destinations, it is
 //!    cheaper to multiply every (relation, source) pair first and to gather the products; `multiply_first` estimates both.
-//! 2. **Blocks of rows, sorted by relation** ([`grouped_edges`]): the result rows of a block and the weights of a relation
+//! 2. **Blocks of rows, sorted by relation** (`grouped_edges`): the result rows of a block and the weights of a relation
 //!    stay in the first-level caches. Per edge only one source row and the index come from memory.
 //! 3. **Narrow rows are summed in one flat loop over edges.** Most pairs have one or two edges. A loop per pair would
-//!    mispredict its end each time, which costs more than the edge ([`gather`]).
+//!    mispredict its end each time, which costs more than the edge (`gather`).
 //! 4. **Narrow matrices are multiplied from packed panels**, in registers: 1.16 to 1.21 times as fast per R-GCN epoch as
 //!    calls of `gemm` (docs/measurements/2026-11-24-specialised-kernels.md). Wide matrices use `gemm`, a tile at a time.
 //! 5. **Backward is the same walk from the other endpoint.** `from` is the gradient, `own` the input, and the weights are
