@@ -116,7 +116,7 @@ fn outside_is_an_error() {
     );
     assert_eq!(
         text(b.nid2localnid(0, 1, 1).unwrap_err()),
-        "node 1 belongs to part 0, not to part 1; ask part 0 for it"
+        "node 1 belongs to part 0, not to part 1; use part 0"
     );
     assert_eq!(
         text(b.localnid2nid(0, 3, 1).unwrap_err()),
