@@ -387,11 +387,11 @@ mod tests {
             (r#"["int", 4294967295]"#, "buckets, got 4294967295"),
             (
                 r#"{"type": "int", "buckets": 9, "hash": "murmur_hash64a"}"#,
-                "expected `hash` beside string buckets",
+                "expected `hash` only with string buckets",
             ),
             (
                 r#"{"type": "string", "missing_row": true}"#,
-                "expected `missing_row` beside buckets only",
+                "expected `missing_row` only with buckets",
             ),
         ] {
             let e = serde_json::from_str::<AttrType>(text).unwrap_err().to_string();
