@@ -309,7 +309,9 @@ fn packed_batches() {
         let e = packed.load(0, &in_memory).unwrap_err().to_string();
         assert!(e.contains("batch 0") && e.contains("edges that it does not have"), "{e}");
         let fewer = NeighborSampler::new(graph, [3]).unwrap();
-        assert!(packed.load(0, &fewer).unwrap_err().to_string().contains("as many hops"));
+        assert!(
+            packed.load(0, &fewer).unwrap_err().to_string().contains("the same number of hops")
+        );
         let errors: Vec<bool> = packed.epoch(2, &fewer).map(|b| b.is_err()).collect();
         assert_eq!(errors, [true]);
         assert_eq!(packed.epoch(10, &sampler).count(), 0);
