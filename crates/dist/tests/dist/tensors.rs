@@ -106,7 +106,7 @@ pub(crate) fn policies_are_those_of_the_open_graph(n: usize) {
         );
         let e = zeros("new", 3, Some("node~new")).unwrap_err();
         assert!(matches!(&e, DistError::UnknownPolicy { known, .. } if known.len() == 8), "{e}");
-        assert!(e.to_string().contains("fixed when it is opened"), "{e}");
+        assert!(e.to_string().contains("one policy per type of the graph"), "{e}");
         assert!(matches!(
             zeros("rows", 20, Some("node~a")),
             Err(DistError::Config { arg: "shape", .. })

@@ -460,7 +460,7 @@ pub(crate) fn errors(n: usize) {
     on_ranks(&bare, |d| {
         let new = || DistLinkSampler::new(DistSampler::new(d, [1])?, "self");
         let e = new()?.with_negatives(NegativePairs::Global(1)).map(drop).unwrap_err().to_string();
-        assert!(e.contains("parts hold all out-edges of their nodes"), "{e}");
+        assert!(e.contains("parts with all out-edges of their nodes"), "{e}");
         assert!(new()?.with_negatives(NegativePairs::PerDestination(1)).is_ok());
         Ok(())
     });
