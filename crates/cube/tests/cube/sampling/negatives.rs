@@ -317,7 +317,7 @@ fn unsupported_settings_are_errors() {
     assert!(e.starts_with("sampling on a device needs a GPU device"), "{e}");
     let key = SampleKey::new(1);
     let e = device_of(plain().with_unique()).global(3, key).map(|_| ()).unwrap_err();
-    assert!(e.to_string().contains("`with_unique()`"), "{e}");
+    assert!(e.to_string().contains("`with_unique`"), "{e}");
     let device = device_of(plain());
     assert!(matches!(
         device.per_destination(ids(&[0]), ids(&[0]), 1, key),
