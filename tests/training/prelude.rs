@@ -31,7 +31,7 @@ fn the_prelude_is_short_and_does_not_collide() {
     for name in names {
         assert!(
             tried.split([' ', ',']).any(|n| n == name),
-            "`{name}` is not tried beside the names of `burn::prelude`"
+            "`{name}` is not tested together with the names of `burn::prelude`"
         );
     }
     fn takes<C: Config, M: Module>() {}

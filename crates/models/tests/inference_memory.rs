@@ -38,7 +38,7 @@ fn check<M: Layerwise + NodeClassifier>(name: &str, model: &M, g: &Graph) {
         of(large),
         of(small)
     );
-    // Rows before and behind a layer; some 1,500 of 40,000 rows for what is made of 250 nodes and their in-neighbours;
+    // Inputs and outputs of a layer; about 1,500 of 40,000 rows for the values of 250 nodes and their in-neighbours;
     // and what products pack their operands into, some 2 MB.
     assert!(of(small) < 2.5, "{name}: {:.2} matrices for chunks of 250 nodes", of(small));
     assert!(small < large, "{name}: {small} and {large} bytes: memory follows the chunk");

@@ -24,7 +24,7 @@ fn allocations_do_not_grow_with_nodes_and_little_stays() {
         let batch = sampler.sample([("_N", &seeds[..n])], SampleKey::new(1)).unwrap();
         (counting_allocator::calls() - before, batch.input_nodes(0).len())
     };
-    // The largest batch comes first: what it leaves behind serves all.
+    // The largest batch comes first, so later batches reuse its buffers.
     let edges = sampler.sample([("_N", &seeds)], SampleKey::new(1)).unwrap().total_edges();
     let (few, small) = calls(32);
     let (many, large) = calls(8_192);

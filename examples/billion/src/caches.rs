@@ -47,7 +47,7 @@ impl std::fmt::Display for Epoch {
 type Loaded = Result<(MiniBatch, Vec<f32>)>;
 
 /// Runs the same epoch with batches packed, in a cache of those needed first, in one of those used last, and
-/// mapped. Caches have the budget of training. Losses are equal, bit for bit, or it is an error. Beside the epochs:
+/// mapped. Caches have the budget of training. Losses must be equal, bit for bit. It also prints:
 /// the fewest rows that a cache as large as the planned one can read, one by one. `say` gets each result as soon as
 /// it is there.
 pub(crate) fn compare(
@@ -199,7 +199,7 @@ pub(crate) fn compare(
     Ok((out, fewest))
 }
 
-/// Batches made on a thread of their own while one is used; two of them wait beside the next.
+/// Prefetch queue: a thread prepares batches while the consumer uses one; at most two are queued.
 fn ahead<I, B: Send + 'static>(batches: I) -> impl Iterator<Item = Result<B>>
 where
     I: Iterator<Item = Result<B, StoreError>> + Send + 'static,
@@ -207,7 +207,7 @@ where
     let (made, make) = sync_channel(2);
     std::thread::spawn(move || {
         for batch in batches {
-            // Nobody takes it: the epoch has ended with an error.
+            // There is no receiver: the epoch has ended with an error.
             if made.send(batch.map_err(anyhow::Error::from)).is_err() {
                 return;
             }

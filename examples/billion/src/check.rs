@@ -9,7 +9,7 @@ use crate::args::Args;
 use crate::generate::Shape;
 use crate::learn::{Batches, State, seeds, train};
 
-/// Whether the graph and its layout find room beside the program.
+/// Whether the graph and its layout fit into memory together with the program.
 fn fits(args: &Args) -> bool {
     let (n, e) = (u64::from(args.num_nodes()), args.edges);
     20 * e + 24 * n < args.memory / 2

@@ -82,7 +82,7 @@ impl Checkpoint {
         let (parameters, rest) = (&bytes[end + 1..], head.parameter_bytes);
         if parameters.len() != rest + head.optimizer_bytes {
             bail!(
-                "{path}: expected {} bytes behind the head, found {}",
+                "{path}: expected {} bytes after the header, found {}",
                 rest + head.optimizer_bytes,
                 parameters.len()
             );

@@ -242,7 +242,7 @@ pub(crate) fn infer(
                 .context("a layer has rows of its node type")?;
             let y: Vec<f32> = y.into_data().iter::<f32>().collect();
             for (&v, row) in b.batch.output_nodes(0).iter().zip(y.chunks_exact(width)) {
-                // Nodes that nobody needs have rows of zeros.
+                // Nodes that no batch reads have rows of zeros.
                 put_zeros(&mut out, v as usize - next, width)?;
                 out.put(row)?;
                 next = v as usize + 1;

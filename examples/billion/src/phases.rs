@@ -70,7 +70,7 @@ impl<'a> Phases<'a> {
 /// Time of processors of all threads; 0 where the system does not say.
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // Behind the name of the program, which may hold anything: numbers 14 and 15 in hundredths of a second.
+    // Fields 14 and 15, in hundredths of a second. The program's name before them may contain any character.
     let fields: Vec<&str> =
         text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! A run that is killed in the middle of its epoch ends with the losses of one that nobody killed.
+//! A run that is killed during an epoch and resumed ends with the losses of an uninterrupted one.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -81,8 +81,8 @@ mod tests {
     fn authors_are_names_only() {
         assert_eq!(author("Ada  Lovelace <ada@x.org>"), Some(fnv1a64(b"ada lovelace")));
         assert_eq!(author("ada LOVELACE"), author("Ada Lovelace <other@y.org>"));
-        for nobody in ["", " <a@b.c>", "a@b.c", "  "] {
-            assert_eq!(author(nobody), None, "{nobody:?}");
+        for unnamed in ["", " <a@b.c>", "a@b.c", "  "] {
+            assert_eq!(author(unnamed), None, "{unnamed:?}");
         }
     }
 

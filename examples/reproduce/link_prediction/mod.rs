@@ -1,6 +1,6 @@
 //! Predicts links of a knowledge graph with an R-GCN and DistMult.
 //!
-//! Beside it the same decoder over plain entity embeddings.
+//! For comparison, the same decoder over plain entity embeddings.
 //!
 //! `e_v = W_0 x_v + Σ_r Σ_(u in N_r(v)) 1/|N(v)| W_r x_u`, `score(h, r, t) = Σ_i e_h[i] w_r[i] e_t[i]` (Schlichtkrull
 //! et al., ESWC 2018; Yang et al., ICLR 2015), learned by the cross entropy of every (head, relation) against all

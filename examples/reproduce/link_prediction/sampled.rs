@@ -19,7 +19,7 @@ use super::fit::{Settings, both_ways};
 use super::messages::Messages;
 use super::net::{Net, ids};
 
-/// Tails that the queries of a batch choose from, beside the true one.
+/// Candidate tails of the queries of a batch, in addition to the true one.
 const DRAWN: u64 = 1000;
 
 /// Makes batches of train triples, by number.

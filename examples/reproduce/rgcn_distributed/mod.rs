@@ -235,7 +235,7 @@ fn rank(
         (share(times.sampling), share(times.fetching), share(computing));
     let (rank, talk, seeds) =
         (comm.rank(), share(after.time - before.time), times.seeds as f64 / all);
-    // Batches are made beside training, so shares add up to more than 100 %.
+    // Batches are prepared in parallel with training, so shares add up to more than 100 %.
     let mut out = format!(
         "rank {rank}: {all:.2} s, {seeds:.0} seeds/s, sampling {sampling:.0} %, fetching {fetching:.0} %, computing {compute:.0} %, "
     );

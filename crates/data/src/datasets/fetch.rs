@@ -160,7 +160,7 @@ impl Part {
     }
     fn set_validator(&self, validator: &str) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&self.validator);
-        // `create_new` does not follow a symbolic link that another user may have created meanwhile.
+        // `create_new` does not follow a symbolic link that another user may have created in between.
         let mut file = File::options().write(true).create_new(true).open(&self.validator)?;
         file.write_all(validator.as_bytes())
     }
@@ -373,7 +373,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Records the SHA-256 of the first download. If another call has recorded one meanwhile, compares it.
+    /// Records the SHA-256 of the first download. If a concurrent call has recorded one, compares the two.
     fn record(&self, record: &Path, found: &str) -> Result<(), DataError> {
         let failed = |e| io_error(record, e);
         let (dir, prefix) = (folder(record), prefix(record).map_err(failed)?);

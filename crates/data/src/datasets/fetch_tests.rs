@@ -145,7 +145,7 @@ fn a_later_call_goes_on() {
     assert_eq!(names(dir.path()), ["f"]);
 }
 
-/// Another file behind the same address: the beginning of the old one is not kept.
+/// The address serves another file: the beginning of the old one is discarded.
 #[test]
 fn a_changed_file_starts_anew() {
     let (url, _) = serve(|i, request, stream| match i {
@@ -230,7 +230,7 @@ fn other_answers() {
     let dir = tempfile::tempdir().unwrap();
     let e = get(&url, None, &dir.path().join("f")).unwrap_err().to_string();
     assert!(e.contains("expected `Content-Range: bytes 5-…/…`, found \"bytes 7-9/10\""), "{e}");
-    // Nobody there.
+    // No server listens.
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let e = get(&format!("http://{gone}/f"), None, &dir.path().join("g")).unwrap_err();
     assert!(matches!(e, DataError::Download { .. }), "{e}");
@@ -575,7 +575,7 @@ fn downloads_on_a_full_disk() {
         |d| get(&url, None, &file(d)).map_err(|e| e.to_string()),
         |d| version(&file(d)),
     );
-    // A file of a set, with the sum of its first download beside it.
+    // A file of a set, and next to it the checksum of its first download.
     let set_url: &'static str = Box::leak(format!("{url}/f").into_boxed_str());
     let plain = RemoteFile { name: "f", url: set_url, sha256: None, most: 10_000_000 };
     let fetch = |d: &Path| fetch_files(false, d, &[&plain]).map_err(|e| e.to_string());

@@ -488,7 +488,7 @@ fn errors_name_the_file() {
     named(e, "list.txt");
 }
 
-/// A pipe that nobody writes to, a device that never ends, a folder.
+/// A pipe without a writer, a device that never ends, a folder.
 #[cfg(unix)]
 #[test]
 fn only_regular_files_are_read() {

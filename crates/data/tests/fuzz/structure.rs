@@ -206,7 +206,7 @@ fn zip_fields(whole: &[u8], d: &mut Damage) -> Vec<u8> {
 fn parquet(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let len = bytes.len();
-    // The description stands at the end, behind it its length.
+    // The description is at the end, followed by its length.
     let description =
         whole.get(len - 8..len - 4).and_then(|l| l.try_into().ok()).map_or(0, u32::from_le_bytes)
             as usize;

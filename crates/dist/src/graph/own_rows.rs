@@ -21,7 +21,7 @@ pub(super) type WriteRow<'a> = dyn Fn(usize, &mut [u8]) + Sync + 'a;
 pub(crate) enum OwnRows<'a> {
     /// Concatenated rows.
     Stored(&'a [u8]),
-    /// Concatenated rows behind a lock, which is held only while they are copied. It is not held during an exchange:
+    /// Concatenated rows, protected by a lock that is held only while they are copied. It is not held during an exchange:
     /// other ranks might then wait for a thread that waits for the lock.
     Lent(Arc<dyn ChangingRows>),
     /// Rows that are computed on request.

@@ -102,9 +102,10 @@ pub(super) fn layers(highlighted: &[bool], edges: &[(usize, usize)]) -> Vec<[f64
         let up = sweep % 2 == 0;
         for i in 0..rows {
             let i = if up { i } else { rows - 1 - i };
-            let beside = |&&u: &&usize| if up { row[u] < i } else { row[u] > i };
+            let on_this_side = |&&u: &&usize| if up { row[u] < i } else { row[u] > i };
             let mean = |&v: &usize| {
-                let of: Vec<f64> = neighbours[v].iter().filter(beside).map(|&u| x[u]).collect();
+                let of: Vec<f64> =
+                    neighbours[v].iter().filter(on_this_side).map(|&u| x[u]).collect();
                 if of.is_empty() { x[v] } else { of.iter().sum::<f64>() / of.len() as f64 }
             };
             let mut keyed: Vec<(f64, usize)> = order[i].iter().map(|v| (mean(v), *v)).collect();

@@ -16,7 +16,7 @@ proptest! {
             for (t, name) in NTYPES.iter().enumerate() {
                 prop_assert_eq!(all.num_nodes(name).unwrap(), cases.iter().map(|c| c.nodes[t]).collect::<Vec<_>>());
             }
-            // Each edge stands behind those of the graphs before, its endpoints behind their nodes.
+            // Edges and nodes of a graph follow those of the graphs before it.
             for (t, etype) in ETYPES.iter().enumerate() {
                 prop_assert_eq!(all.num_edges(*etype).unwrap(), cases.iter().map(|c| c.edges[t].len()).collect::<Vec<_>>());
                 let (mut want, mut at) = (vec![], (0, 0));

@@ -95,7 +95,7 @@ pub struct InferenceConfig {
 /// [`EdgeTypes`](burn_gnn_ops::EdgeTypes) with weights or features for layers that read them.
 ///
 /// # Memory
-/// The rows before a layer, the rows behind it, and what the layer makes for one chunk: about `max_nodes + max_edges`
+/// The inputs of a layer, its outputs, and the intermediate values of one chunk: about `max_nodes + max_edges`
 /// rows of its feature size, however large the graph. Features, edge weights and parameters are the caller's. One
 /// number per node, and per edge of the CSC layout, which the graph keeps.
 ///
@@ -174,7 +174,7 @@ pub fn infer<M: Layerwise, G: GraphView + ?Sized>(
     Ok(last)
 }
 
-/// All rows of node type `t` behind a layer.
+/// Outputs of a layer for all nodes of type `t`.
 fn rows_of<M: Layerwise>(
     model: &M,
     layer: usize,
@@ -216,7 +216,7 @@ fn rows_of<M: Layerwise>(
         let into = all.take().unwrap_or_else(|| y.clone().slice_dim(0, 0..1).expand([n, columns]));
         let size = format!("feature size of layer {layer} for node type {ntype}");
         ModelError::check_length(&size, "as for the nodes before", into.dims()[1], columns)?;
-        // In place: nobody else holds this matrix.
+        // In place, because there is no other reference to this matrix.
         all = Some(into.slice_assign([range, 0..columns], y));
     }
     Ok(all.unwrap_or_else(|| {

@@ -269,7 +269,8 @@ mod tests {
                 (&Device::flex(), DType::F64),
             )
         };
-        // Ranks of the labels from 0: equal ones by class, 1 of (3, 1, 2) last, 1 behind a NaN, a NaN never.
+        // Class 1 by row: second of a tie; last of (3, 1, 2); second, after a NaN; a NaN, which is never
+        // a hit.
         let share = |k| top_k_accuracy(logits(), &[1, 1, 1, 1], k).unwrap();
         assert_eq!([1, 2, 3, 9].map(share), [0.0, 0.5, 0.75, 0.75]);
         assert_eq!(top_k_accuracy(logits(), &[0, 0, 2, 2], 1).unwrap(), 0.5);

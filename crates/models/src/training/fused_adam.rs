@@ -35,7 +35,7 @@ pub struct FusedAdamConfig {
     pub epsilon: f32,
     /// L2 penalty, added to gradients, as in Burn's `Adam`.
     pub weight_decay: Option<WeightDecayConfig>,
-    /// Decay of parameters beside the step, as in Burn's `AdamW`; not together with `weight_decay`.
+    /// Weight decay that is decoupled from the gradient, as in Burn's `AdamW`. Excludes `weight_decay`.
     pub decoupled_weight_decay: Option<f32>,
     /// Clipping of gradients before the step.
     pub grad_clipping: Option<GradientClippingConfig>,

@@ -151,7 +151,7 @@ fn fixed(t: Tensor<2>) -> Param<Tensor<2>> {
 /// adds it before: its `eps` is `epsilon · √(1 - β₂ᵗ)`. All tables share `t`; torch counts for each table the steps in
 /// which it took part.
 ///
-/// A module of Burn, so that moments and count are saved and loaded beside the encoder.
+/// A module of Burn, so that moments and count are saved and loaded together with the encoder.
 #[derive(Module, Debug)]
 pub struct SparseAdam {
     /// Steps so far, `[1]`.
@@ -173,7 +173,7 @@ impl SparseAdam {
     /// encoder.
     ///
     /// # Cost
-    /// Time of the rows of the batch where nobody else holds the tables; otherwise the backend copies them first.
+    /// `O(rows of the batch)` if the module owns the only reference to the tables; otherwise the backend copies them first.
     #[must_use]
     #[track_caller]
     pub fn step(

@@ -102,7 +102,7 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
             assert_ne!(&first[table], w);
         }
         assert_eq!(values(&encoder.tables[2].val()), first[2]);
-        // Rows that nobody read are those of the beginning, to the bit: 40 rows, of which three were named.
+        // Rows that no batch read keep their initial bits: 40 rows, of which three were read.
         let (now, dim) = (values(&encoder.tables[1].val()), 3);
         let same =
             now.chunks_exact(dim).zip(first[1].chunks_exact(dim)).filter(|(a, b)| a == b).count();
@@ -137,7 +137,7 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
     }
 }
 
-/// The update as torch writes it: moments by lerp, `ε` beside the root of the second moment before its correction.
+/// The update in PyTorch's formulation: moments by lerp, `ε` added to the root of the second moment before the bias correction.
 /// Nodes 0 and 2 name one row, a batch may name a node twice, and rows rest between steps.
 #[test]
 fn sparse_adam_against_torchs_update() {

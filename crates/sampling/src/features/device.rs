@@ -35,7 +35,7 @@ use burn_gnn_graph::internal::{check_ids, setting};
 pub struct DeviceRows<S> {
     groups: Vec<Group>,
     hot: HotNodes,
-    behind: S,
+    source: S,
 }
 
 /// Cached rows of one group, `[rows, width]` on each of its devices.
@@ -53,13 +53,13 @@ impl<S: FeatureSource> DeviceRows<S> {
     /// A ratio outside `0.0..=1.0`; ids that are out of range, repeated or too few; a group without devices; a device that
     /// occurs twice; a source that cannot be read.
     pub fn with_ratio(
-        behind: S,
+        source: S,
         hot_order: &[u32],
         split_ratio: f64,
         groups: &[Vec<Device>],
     ) -> Result<Self, GraphError> {
-        let hot = share(hot_order, split_ratio, behind.num_rows())?;
-        Self::with_rows(behind, hot, groups)
+        let hot = share(hot_order, split_ratio, source.num_rows())?;
+        Self::with_rows(source, hot, groups)
     }
 
     /// Caches as many of the first ids of `hot_order` as fit into `budget` bytes per device. Groups must have equal sizes.
@@ -67,18 +67,18 @@ impl<S: FeatureSource> DeviceRows<S> {
     /// # Errors
     /// As [`with_ratio`](Self::with_ratio).
     pub fn with_budget(
-        behind: S,
+        source: S,
         hot_order: &[u32],
         budget: usize,
         groups: &[Vec<Device>],
     ) -> Result<Self, GraphError> {
         let devices = groups.iter().map(Vec::len).min().unwrap_or(0);
-        let hot = within(hot_order, budget, behind.width(), devices);
-        Self::with_rows(behind, hot, groups)
+        let hot = within(hot_order, budget, source.width(), devices);
+        Self::with_rows(source, hot, groups)
     }
 
-    fn with_rows(behind: S, hot: &[u32], groups: &[Vec<Device>]) -> Result<Self, GraphError> {
-        let index = HotNodes::new(hot, behind.num_rows())?;
+    fn with_rows(source: S, hot: &[u32], groups: &[Vec<Device>]) -> Result<Self, GraphError> {
+        let index = HotNodes::new(hot, source.num_rows())?;
         let mut known: Vec<&Device> = vec![];
         for (g, group) in groups.iter().enumerate() {
             if group.is_empty() {
@@ -102,12 +102,12 @@ impl<S: FeatureSource> DeviceRows<S> {
         let group = |devices: &Vec<Device>| {
             let share = |(d, device): (usize, &Device)| {
                 let ids: Vec<u32> = hot.iter().skip(d).step_by(devices.len()).copied().collect();
-                Ok((device.clone(), upload(&behind, &ids, device)?))
+                Ok((device.clone(), upload(&source, &ids, device)?))
             };
             devices.iter().enumerate().map(share).collect::<Result<_, GraphError>>().map(Group)
         };
         let groups = groups.iter().map(group).collect::<Result<_, _>>()?;
-        Ok(Self { groups, hot: index, behind })
+        Ok(Self { groups, hot: index, source })
     }
 
     /// Number of rows read from devices and from the source since construction.
@@ -115,8 +115,8 @@ impl<S: FeatureSource> DeviceRows<S> {
         self.hot.hits()
     }
     /// The source of the rows that are not cached.
-    pub fn behind(&self) -> &S {
-        &self.behind
+    pub fn source(&self) -> &S {
+        &self.source
     }
 }
 
@@ -142,11 +142,11 @@ impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
         self.hot.num_rows()
     }
     fn width(&self) -> usize {
-        self.behind.width()
+        self.source.width()
     }
     /// Reads only the source, as the destination is host memory.
     fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
-        self.behind.read_rows(ids, out)
+        self.source.read_rows(ids, out)
     }
     fn gather_tensor(&self, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
         check_ids("ids", "the features", ids, self.num_rows())?;
@@ -154,7 +154,7 @@ impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
         let Some(Group(shares)) = self.groups.iter().find(|g| g.0.iter().any(|(d, _)| d == device))
         else {
             self.hot.count(0, ids.len());
-            return self.behind.gather_tensor(ids, device);
+            return self.source.gather_tensor(ids, device);
         };
         // One part per device of the group, and one for the source.
         let n = shares.len();
@@ -167,9 +167,9 @@ impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
         self.hot.count(ids.len() - cold, cold);
         let found = asked.gather(device, |part, rows| match shares.get(part) {
             Some((owner, share)) => Ok(select(share, rows, owner, device)),
-            None => self.behind.gather_tensor(rows, device),
+            None => self.source.gather_tensor(rows, device),
         })?;
-        found.map_or_else(|| self.behind.gather_tensor(&[], device), Ok)
+        found.map_or_else(|| self.source.gather_tensor(&[], device), Ok)
     }
 }
 

@@ -22,7 +22,7 @@ use burn_gnn_graph::GraphError;
 pub struct TieredRows<S> {
     rows: MemoryRows,
     hot: HotNodes,
-    behind: S,
+    source: S,
 }
 
 impl<S: FeatureSource> TieredRows<S> {
@@ -30,9 +30,9 @@ impl<S: FeatureSource> TieredRows<S> {
     ///
     /// # Errors
     /// A ratio outside `0.0..=1.0`; ids that are out of range, repeated or too few; a source that cannot be read.
-    pub fn with_ratio(behind: S, hot_order: &[u32], split_ratio: f64) -> Result<Self, GraphError> {
-        let hot = share(hot_order, split_ratio, behind.num_rows())?;
-        Self::with_rows(behind, hot)
+    pub fn with_ratio(source: S, hot_order: &[u32], split_ratio: f64) -> Result<Self, GraphError> {
+        let hot = share(hot_order, split_ratio, source.num_rows())?;
+        Self::with_rows(source, hot)
     }
 
     /// Caches as many of the first ids of `hot_order` as fit into `budget` bytes. The budget does not count the index of 4
@@ -40,14 +40,14 @@ impl<S: FeatureSource> TieredRows<S> {
     ///
     /// # Errors
     /// As [`with_ratio`](Self::with_ratio).
-    pub fn with_budget(behind: S, hot_order: &[u32], budget: usize) -> Result<Self, GraphError> {
-        let hot = within(hot_order, budget, behind.width(), 1);
-        Self::with_rows(behind, hot)
+    pub fn with_budget(source: S, hot_order: &[u32], budget: usize) -> Result<Self, GraphError> {
+        let hot = within(hot_order, budget, source.width(), 1);
+        Self::with_rows(source, hot)
     }
 
-    fn with_rows(behind: S, hot: &[u32]) -> Result<Self, GraphError> {
-        let index = HotNodes::new(hot, behind.num_rows())?;
-        Ok(Self { rows: MemoryRows::of(&behind, hot)?, hot: index, behind })
+    fn with_rows(source: S, hot: &[u32]) -> Result<Self, GraphError> {
+        let index = HotNodes::new(hot, source.num_rows())?;
+        Ok(Self { rows: MemoryRows::of(&source, hot)?, hot: index, source })
     }
 
     /// Number of rows read from each tier since construction.
@@ -59,8 +59,8 @@ impl<S: FeatureSource> TieredRows<S> {
         self.rows.bytes()
     }
     /// The source of the rows that are not cached.
-    pub fn behind(&self) -> &S {
-        &self.behind
+    pub fn source(&self) -> &S {
+        &self.source
     }
 }
 
@@ -69,7 +69,7 @@ impl<S: FeatureSource> FeatureSource for TieredRows<S> {
         self.hot.num_rows()
     }
     fn width(&self) -> usize {
-        self.behind.width()
+        self.source.width()
     }
     fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
         let width = self.width();
@@ -85,7 +85,7 @@ impl<S: FeatureSource> FeatureSource for TieredRows<S> {
                 self.rows.read_rows(&places, here)?;
                 hot += run.len();
             } else {
-                self.behind.read_rows(run, here)?;
+                self.source.read_rows(run, here)?;
             }
             (from, left) = (from + run.len(), rest);
         }

@@ -117,7 +117,7 @@ fn every_source_gives_the_same_rows() {
                 (hot as u64, (ids.len() - hot) as u64)
             );
         }
-        // Raw ids to rows, on every source: rows from behind, each twice.
+        // Raw ids to rows, on every source: rows of the source, each twice.
         let id2index: Vec<u32> = (0..2 * rows as u32).map(|i| rows as u32 - 1 - i / 2).collect();
         let raw: Vec<u32> = ids.iter().map(|&i| 2 * (rows as u32 - 1 - i) + i % 2).collect();
         let tiered = TieredRows::with_ratio(MappedRows::open(&path).unwrap(), &order, 0.3).unwrap();

@@ -1,4 +1,4 @@
-//! Threads that share a graph whose layouts nobody has asked for yet: none of them may wait for
+//! Threads that share a graph whose layouts are not built yet: none of them may wait for
 //! ever.
 
 use std::sync::Barrier;

@@ -293,7 +293,7 @@ impl Relation {
     /// ```
     pub fn clear_derived(&mut self) {
         self.kept.clear_attached();
-        // Edges of a mapped file cannot be sorted again safely, because the file may change meanwhile.
+        // Edges of a mapped file cannot be sorted again safely, because another process may change the file.
         let may_change = |coo: &Coo| coo.src.is_shared() || coo.dst.is_shared();
         if !matches!(&self.edges.endpoints, Endpoints::Given(coo) if may_change(coo)) {
             self.kept = Arc::default();

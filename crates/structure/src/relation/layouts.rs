@@ -50,7 +50,7 @@ impl Relation {
             let layout = Compressed::new(indptr, indices, edge_ids);
             let found =
                 disagreement(&layout, rows, key, other).or_else(|| match layout.edge_ids() {
-                    // The test above compared edges by `key`, which the owner of shared memory may change meanwhile.
+                    // The test above compared edges by `key`, which the owner of shared memory may change in between.
                     Some(ids) if key.is_shared() && !is_permutation(ids) => {
                         Some("an edge twice".into())
                     }

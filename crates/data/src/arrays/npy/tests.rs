@@ -266,7 +266,7 @@ fn hostile_headers() {
         b"\x93NUMPY\x02\x00\xff\xff\xff\xff",
         "expected a header of at most 10000 bytes, found 4294967295",
     );
-    // Overflows u64 in the product, in one number, in a partial product behind a zero, and in bytes.
+    // Overflows u64 in the product, in one number, in a partial product after a zero, and in bytes.
     refused(&npy_bytes("<i4", false, "(4294967296, 4294967296)", &TWO), "not fit in 64 bits");
     refused(&npy_bytes("<i4", false, "(99999999999999999999999,)", &TWO), "not fit in 64 bits");
     refused(&npy_bytes("<i4", false, "(0, 9223372036854775807, 8)", &TWO), "not fit in 64 bits");

@@ -141,12 +141,12 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError>
 
     let io = |e| io_error(dir, e);
     let Some(_lock) = lock_dir(dir).map_err(io)? else { return Err(io(busy())) };
-    let new = dir.join(beside(&description.fingerprint));
+    let new = dir.join(pending_name(&description.fingerprint));
     // Until the rename, the description in the folder may refer to a file with a temporary name. Other such files are not
     // referred to.
     let clean = || match read_json::<Description>(&json) {
-        Ok(now) => remove_beside(dir, |name| name != beside(&now.fingerprint)),
-        Err(_) if !json.exists() => remove_beside(dir, |_| true),
+        Ok(now) => remove_pending(dir, |name| name != pending_name(&now.fingerprint)),
+        Err(_) if !json.exists() => remove_pending(dir, |_| true),
         Err(_) => {}
     };
     clean();
@@ -161,23 +161,23 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError>
         return Err(e);
     }
     std::fs::rename(&new, &file).map_err(|e| io_error(&file, e))?;
-    remove_beside(dir, |_| true);
+    remove_pending(dir, |_| true);
     sync_dir(dir).map_err(io)
 }
 
 /// The error of a second call that writes to the folder at the same time.
 fn busy() -> std::io::Error {
-    let message = "expected a folder that nobody else writes to, found another write at work; wait for it, or take another folder";
+    let message = "expected a folder without another writer, found one; wait until it has finished, or use another folder";
     std::io::Error::new(std::io::ErrorKind::WouldBlock, message)
 }
 
 /// Name of the tensor file before the description of the same write is renamed.
-fn beside(fingerprint: &str) -> String {
+fn pending_name(fingerprint: &str) -> String {
     format!("graph-{fingerprint}.safetensors")
 }
 
-/// Removes the files of [`beside`] for which `unused` is true, and temporary files of killed processes.
-fn remove_beside(dir: &Path, unused: impl Fn(&str) -> bool) {
+/// Removes the files of [`pending_name`] for which `unused` is true, and temporary files of killed processes.
+fn remove_pending(dir: &Path, unused: impl Fn(&str) -> bool) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
@@ -292,7 +292,7 @@ fn open<T>(
     let mut tries = 0;
     loop {
         let (d, sum) = describe(&json)?;
-        let new = dir.join(beside(&d.fingerprint));
+        let new = dir.join(pending_name(&d.fingerprint));
         let tensors =
             if is_fingerprint(&d.fingerprint) && new.exists() { new } else { dir.join(TENSORS) };
         let error = match (read(&json, &tensors, &d), sum) {

@@ -559,7 +559,7 @@ fn no_changed_byte_is_accepted() {
         std::fs::write(&path, good).unwrap();
     }
     assert_eq!(altered, 0, "altered graphs accepted of {tried}");
-    // Mapped rows that nobody reads are not compared where that is asked for.
+    // With this option, mapped rows that are not read are not verified.
     let path = dir.path().join("graph.safetensors");
     let mut bad = std::fs::read(&path).unwrap();
     let at = bad.windows(24).position(|w| w == [[0, 0, 0x80, 0x3f]; 6].concat()).unwrap();

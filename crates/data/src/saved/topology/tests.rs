@@ -92,7 +92,7 @@ fn every_wrong_number_is_found() {
             );
         }
     }
-    // Cut short anywhere, or with something behind the end.
+    // Truncated anywhere, or with bytes after the end.
     let longer = [&bytes[..], &[0; 4]].concat();
     for wrong in [&bytes[..0], &bytes[..7], &bytes[..20], &bytes[..bytes.len() - 4], &longer] {
         std::fs::write(&file, wrong).unwrap();

@@ -130,7 +130,7 @@ fn added_nodes_get_default_values() {
     let lists =
         |i: usize| g.nodes("a").unwrap().list(&crate::list_attr(i)).unwrap().row(1).to_vec();
     assert_eq!((lists(0), lists(1)), (vec![7], vec![]));
-    // Texts without buckets are there as they stand, beside their keys.
+    // Texts without buckets are kept, together with their keys.
     assert_eq!(
         g.nodes("a").unwrap().text(&crate::text_attr(0)).unwrap().iter().collect::<Vec<_>>(),
         ["t", ""]
@@ -194,7 +194,7 @@ fn undirected_edges() {
     assert_eq!((back.src(), back.dst()), (&[0][..], &[1][..]));
     let f = |etype| g.edges(etype).unwrap();
     assert_eq!(f("r_reverse").list("list_attr_0").unwrap(), f("r").list("list_attr_0").unwrap());
-    // Same type: reverses behind the edges, a self loop once; both directions in the file stay parallel edges.
+    // Same type: reversed edges follow the edges, a self loop occurs once; both directions in the file stay parallel edges.
     let s = g.relation("s").unwrap();
     assert_eq!((s.src(), s.dst()), (&[0, 2, 1, 1, 0][..], &[1, 2, 0, 0, 1][..]));
     assert_eq!(

@@ -193,7 +193,7 @@ fn invalid_quotes_are_errors() {
         let e = read_nodes(files.put("p.csv", &text), decoder).unwrap_err();
         assert!(matches!(e, DataError::Table { .. }) && e.to_string().contains(part), "{e}");
     }
-    // Rows before it are looked at, rows behind it are none of which anything is known.
+    // Rows before it are validated; nothing is known about the rows after it.
     let several = ReadOptions::new().with_max_problems(9);
     let e = read_nodes_with(files.put("p.csv", "id,a\nx,1\n2,\"b\n3,c\n"), &names, &several);
     assert!(matches!(&e, Err(DataError::Problems { problems }) if problems.len() == 2), "{e:?}");

@@ -138,7 +138,7 @@ fn of_markup(text: &str) -> Option<Format> {
     if iri && first.ends_with('.') && first.contains("> <") {
         return Some(Format::NTriples);
     }
-    // The name of the root element, behind declarations and comments.
+    // The name of the root element, which follows declarations and comments.
     let (mut rest, mut markup) = (text, false);
     loop {
         rest = rest.trim_start();
@@ -222,7 +222,7 @@ fn of_lines(text: &str) -> Option<Format> {
             return Some(Format::Dot);
         }
     }
-    // `p edge <nodes> <edges>`, behind comments that begin with `c`.
+    // `p edge <nodes> <edges>`, after comments that begin with `c`.
     let problem = text
         .lines()
         .map(str::trim)

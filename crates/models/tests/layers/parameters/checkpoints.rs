@@ -240,7 +240,7 @@ fn other_layers_of_one_relation() {
         .forward(&g, x(f)));
     let projected = sage(SageAggregator::Mean).with_project(true).with_bias(false);
     check!("pyg/sage/sage_conv_projected", projected, [], |l, g, f| l.forward(&g, x(f)));
-    // PyG's LSTM reads zeros behind the neighbours of a node, up to the largest degree: all have two here.
+    // PyG pads the neighbours of a node with zeros up to the largest degree, and its LSTM reads them; here all degrees are 2.
     let even = Graph::homogeneous(
         5,
         vec![0, 1, 1, 2, 2, 3, 3, 4, 4, 0],

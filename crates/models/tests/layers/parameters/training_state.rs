@@ -107,7 +107,7 @@ fn models_follow_the_flag() {
                 let name: &str = $name;
                 let trains =
                     follows_the_flag(name, || $model, |m, trains| logits(m, trains, &g, &x, "_N"));
-                // Between layers and behind heads.
+                // Between layers and after attention heads.
                 let without = name.starts_with("sage 1") || name == "gin 1 false";
                 assert_eq!(trains, !without, "{name} has dropout");
             };

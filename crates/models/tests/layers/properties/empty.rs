@@ -42,13 +42,13 @@ fn one_relation() {
     let bare = |n: usize| Graph::homogeneous(n, vec![], vec![]).unwrap();
     let (three, one, none) = (bare(3), bare(1), bare(0));
     // A node that no edge reaches, and a batch without seeds, of a graph with edges.
-    let (lonely, nobody) = (View::block(&graph(), &[5]), View::block(&graph(), &[]));
+    let (lonely, no_seeds) = (View::block(&graph(), &[5]), View::block(&graph(), &[]));
     let views: [(&str, &dyn GraphView); 5] = [
         ("three nodes", &three),
         ("one node", &one),
         ("no node", &none),
         ("a block of one node", &lonely),
-        ("a block of none", &nobody),
+        ("a block of none", &no_seeds),
     ];
     for device in devices() {
         let device = &device.autodiff();
@@ -107,7 +107,7 @@ fn models_of_one_relation() {
 
 #[test]
 fn one_relation_of_several() {
-    // Beside a relation with edges: none between nodes, none from a type without nodes, none into one; and none at all.
+    // One relation has edges. The others have none: between nodes, from a type without nodes, into one. Then no relation has edges.
     let of = |r: Vec<u32>| {
         Graph::builder()
             .nodes("a", 3)
