@@ -24,6 +24,7 @@
 
 mod arrays;
 mod columns;
+mod database;
 mod dataset;
 pub mod datasets;
 mod files;
@@ -44,6 +45,13 @@ pub use arrays::npy::{NpyArray, NpyValues, read_npy, write_npy};
 #[cfg(feature = "torch")]
 pub use arrays::torch::{NamedTensor, read_torch};
 pub use columns::narrow::RoundedCount;
+pub use database::column::{ColumnKind, ColumnValues, DatabaseColumn, ListColumn, ListValues};
+pub use database::database::Database;
+pub use database::options::DatabaseOptions;
+pub use database::protocol::Protocol;
+pub use database::references::References;
+pub use database::table::{ALWAYS, DatabaseTable, ForeignKey, NEVER};
+pub use database::task::{DatabaseTask, Destination, Part, Targets, TaskKind, TaskRows, TaskType};
 pub use dataset::features::Features;
 pub use dataset::graph_set::GraphSet;
 pub use dataset::id_converter::{IdConverter, TypeIds};

@@ -121,6 +121,21 @@ pub enum DataError {
         /// The expected and the found value.
         message: String,
     },
+    /// Invalid content of a database: tables with keys and times.
+    #[error(
+        "{}: {message}",
+        of_database(table, column, *row)
+    )]
+    Database {
+        /// Table.
+        table: String,
+        /// Column, or columns joined by `+`; empty for the whole table.
+        column: String,
+        /// Row, from 1, without the header of a CSV file.
+        row: Option<u64>,
+        /// The expected and the found value, and what to change.
+        message: String,
+    },
     /// An invalid [`Decoder`](https://docs.rs/burn-gnn-data/latest/burn_gnn_data/struct.Decoder.html).
     #[error("decoder, `{argument}`: {message}")]
     Decoder {
@@ -136,6 +151,19 @@ burn_gnn_structure::debug_is_message!(DataError);
 /// The field in a message; nothing for the whole line.
 fn of_column(column: usize) -> String {
     if column > 0 { format!("{column}:") } else { String::new() }
+}
+
+/// The position in a database in a message.
+fn of_database(table: &str, column: &str, row: Option<u64>) -> String {
+    let mut parts = vec![];
+    if !table.is_empty() || column.is_empty() {
+        parts.push(format!("table `{table}`"));
+    }
+    if !column.is_empty() {
+        parts.push(format!("column `{column}`"));
+    }
+    parts.extend(row.map(|row| format!("row {row}")));
+    parts.join(", ")
 }
 
 impl DataError {

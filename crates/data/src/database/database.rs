@@ -1,0 +1,329 @@
+//! Defines `Database`.
+
+use std::collections::BTreeSet;
+
+use burn_gnn_files::DataError;
+
+use super::references::{KeyIndex, References};
+use super::table::DatabaseTable;
+use super::task::{DatabaseTask, Targets, TaskRows};
+use crate::files::duplicate;
+
+/// Tables with keys and times, and tasks on them.
+///
+/// [`open`](Self::open) reads a folder in RelBench's layout, or CSV files with a `schema.json`; [`new`](Self::new) builds a
+/// database in code.
+///
+/// ```
+/// use burn_gnn_data::{ColumnKind, ColumnValues, Database, DatabaseColumn, DatabaseTable};
+/// let ids = |name, ids| DatabaseColumn::new(name, ColumnKind::Key, ColumnValues::Ints(ids));
+/// let drivers = DatabaseTable::new("drivers", [ids("driverId", vec![7, 3])?])?.with_primary_key(["driverId"])?;
+/// let results = DatabaseTable::new("results", [ids("driverId", vec![3, 3, 9])?])?
+///     .with_foreign_key(["driverId"], "drivers")?;
+/// let db = Database::new("races", [results, drivers])?;
+/// let to_drivers = db.references("results", 0)?;
+/// assert_eq!((to_drivers.rows, to_drivers.unknown), (vec![1, 1, u32::MAX], 1));
+/// # Ok::<(), burn_gnn_data::DataError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Database {
+    name: String,
+    description: String,
+    /// Sorted by name.
+    tables: Vec<DatabaseTable>,
+    val_timestamp: Option<i64>,
+    test_timestamp: Option<i64>,
+    tasks: Vec<DatabaseTask>,
+}
+
+impl Database {
+    /// A database of tables, which are sorted by name.
+    ///
+    /// # Errors
+    /// `GraphError::Duplicate` for two tables of one name. [`DataError::Database`], with table, column and row, for a
+    /// primary key that is missing or occurs twice (accepted by [`DatabaseTable::with_lenient_key`]), and for a foreign key
+    /// to an unknown table, to a table without primary key, with another number of columns than the primary key, or
+    /// with values of another type.
+    ///
+    /// # Cost
+    /// One pass over the keys, tables in parallel.
+    pub fn new(
+        name: impl Into<String>,
+        tables: impl IntoIterator<Item = DatabaseTable>,
+    ) -> Result<Self, DataError> {
+        let mut tables: Vec<_> = tables.into_iter().collect();
+        tables.sort_by(|a, b| a.name().cmp(b.name()));
+        if let Some(w) = tables.windows(2).find(|w| w[0].name() == w[1].name()) {
+            return Err(duplicate("table", w[0].name()));
+        }
+        let db = Self {
+            name: name.into(),
+            description: String::new(),
+            tables,
+            val_timestamp: None,
+            test_timestamp: None,
+            tasks: vec![],
+        };
+        db.check_keys()?;
+        Ok(db)
+    }
+
+    fn check_keys(&self) -> Result<(), DataError> {
+        for table in &self.tables {
+            for key in table.foreign_keys() {
+                let Some(parent) = self.tables.iter().find(|t| t.name() == key.table) else {
+                    let why = format!(
+                        "foreign key: expected one of the tables {}, found `{}`; add the table, or remove the key",
+                        self.known_tables(),
+                        key.table
+                    );
+                    return Err(table.error(&key.name(), None, why));
+                };
+                References::check(table, key, parent)?;
+            }
+        }
+        use rayon::prelude::*;
+        let problems: Vec<_> = self.tables.par_iter().map(KeyIndex::check).collect();
+        problems.into_iter().collect()
+    }
+
+    fn known_tables(&self) -> String {
+        let names: Vec<_> = self.tables.iter().map(|t| format!("`{}`", t.name())).collect();
+        names.join(", ")
+    }
+
+    /// Sets the times at which validation and test begin, in microseconds since 1970.
+    #[must_use]
+    pub fn with_timestamps(
+        mut self,
+        val: impl Into<Option<i64>>,
+        test: impl Into<Option<i64>>,
+    ) -> Self {
+        (self.val_timestamp, self.test_timestamp) = (val.into(), test.into());
+        self
+    }
+    /// Sets the description.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+    /// Adds a task, or replaces the task of the same name.
+    ///
+    /// # Errors
+    /// [`DataError::Database`] for an unknown entity or destination table, an entity that is not a row of its table, a
+    /// destination row that does not exist, and parts whose times, entities and targets are not of one number.
+    pub fn with_task(mut self, task: DatabaseTask) -> Result<Self, DataError> {
+        self.check_task(&task)?;
+        self.tasks.retain(|t| t.name != task.name);
+        self.tasks.push(task);
+        self.tasks.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(self)
+    }
+
+    fn check_task(&self, task: &DatabaseTask) -> Result<(), DataError> {
+        let entities = self.table(&task.entity_table)?;
+        let destination = task.destination.as_ref().map(|d| self.table(&d.table)).transpose()?;
+        for part in super::task::Part::ALL {
+            let TaskRows { times, entities: rows, targets, .. } = task.rows(part);
+            let count = rows.len();
+            if times.len() != count || targets.len() != count {
+                let why = format!(
+                    "task `{}`, {part}: expected {count} times and targets, one per entity, found {} and {}",
+                    task.name,
+                    times.len(),
+                    targets.len()
+                );
+                return Err(entities.error(&task.target_column, None, why));
+            }
+            if let Some(i) = rows.iter().position(|&r| r as usize >= entities.rows()) {
+                let why = format!(
+                    "task `{}`, {part}: expected entities below {}, the number of rows, found {}",
+                    task.name,
+                    entities.rows(),
+                    rows[i]
+                );
+                return Err(entities.error(&task.entity_column, Some(i as u64 + 1), why));
+            }
+            if let (Targets::Lists(lists), Some(table)) = (targets, destination) {
+                let bad = |list: &Vec<u32>| list.iter().any(|&r| r as usize >= table.rows());
+                if let Some(i) = lists.iter().position(bad) {
+                    let why = format!(
+                        "task `{}`, {part}: expected rows below {}, the number of rows, found {:?}",
+                        task.name,
+                        table.rows(),
+                        lists[i]
+                    );
+                    return Err(table.error("", Some(i as u64 + 1), why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// Description for readers.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+    /// The tables, sorted by name.
+    pub fn tables(&self) -> &[DatabaseTable] {
+        &self.tables
+    }
+    /// The table of a name.
+    ///
+    /// # Errors
+    /// [`DataError::Database`] for an unknown table.
+    pub fn table(&self, name: &str) -> Result<&DatabaseTable, DataError> {
+        self.tables.iter().find(|t| t.name() == name).ok_or_else(|| DataError::Database {
+            table: name.into(),
+            column: String::new(),
+            row: None,
+            message: format!(
+                "expected one of the tables {}, found none of this name",
+                self.known_tables()
+            ),
+        })
+    }
+    /// The tasks, sorted by name.
+    pub fn tasks(&self) -> &[DatabaseTask] {
+        &self.tasks
+    }
+    /// The task of a name.
+    ///
+    /// # Errors
+    /// `GraphError::Setting` for an unknown task.
+    pub fn task(&self, name: &str) -> Result<&DatabaseTask, DataError> {
+        self.tasks.iter().find(|t| t.name == name).ok_or_else(|| {
+            let known: Vec<_> = self.tasks.iter().map(|t| format!("`{}`", t.name)).collect();
+            let expected = match known.is_empty() {
+                true => "the name of a task; the database has none".into(),
+                false => format!("one of the tasks {}", known.join(", ")),
+            };
+            crate::files::setting("task", &expected, &format!("`{name}`"))
+        })
+    }
+    /// Time at which validation begins, in microseconds since 1970.
+    pub fn val_timestamp(&self) -> Option<i64> {
+        self.val_timestamp
+    }
+    /// Time at which test begins, in microseconds since 1970.
+    pub fn test_timestamp(&self) -> Option<i64> {
+        self.test_timestamp
+    }
+    /// Bytes of all columns in memory.
+    pub fn bytes(&self) -> usize {
+        self.tables.iter().map(DatabaseTable::bytes).sum()
+    }
+
+    /// The rows to which foreign key `key` of a table refers.
+    ///
+    /// # Errors
+    /// [`DataError::Database`] for an unknown table, and if the table has no foreign key of this number.
+    ///
+    /// # Cost
+    /// One pass over both keys; an index of the primary key, of 4 to 24 bytes per row, unless its numbers ascend without
+    /// gaps.
+    pub fn references(&self, table: &str, key: usize) -> Result<References, DataError> {
+        let child = self.table(table)?;
+        let Some(foreign) = child.foreign_keys().get(key) else {
+            let found = child.foreign_keys().len();
+            return Err(child.error(
+                "",
+                None,
+                format!("expected a foreign key {key}, found {found} keys"),
+            ));
+        };
+        References::new(child, foreign, self.table(&foreign.table)?)
+    }
+
+    /// The database of the rows with a time of at most `time`. Rows of tables without a time column are kept, rows with a
+    /// missing time are removed. References to removed rows become unknown keys.
+    ///
+    /// Entities of tasks are renumbered; task rows whose entity is removed are dropped and counted.
+    #[must_use]
+    pub fn frozen_at(&self, time: i64) -> Self {
+        let mut numbers: Vec<Option<Vec<u32>>> = vec![];
+        let mut tables = vec![];
+        for table in &self.tables {
+            if table.time_column().is_none() {
+                tables.push(table.clone());
+                numbers.push(None);
+                continue;
+            }
+            let (mut kept, mut new) = (vec![], vec![u32::MAX; table.rows()]);
+            for (row, row_time) in table.row_times().into_iter().enumerate() {
+                if row_time <= time && row_time != super::table::NEVER {
+                    new[row] = kept.len() as u32;
+                    kept.push(row as u32);
+                }
+            }
+            tables.push(table.select(&kept));
+            numbers.push(Some(new));
+        }
+        let number_of = |name: &str| {
+            let at = self.tables.iter().position(|t| t.name() == name);
+            at.and_then(|at| numbers[at].as_deref())
+        };
+        let tasks = self.tasks.iter().map(|task| {
+            let mut task = task.clone();
+            let entities = number_of(&task.entity_table);
+            let destinations = task.destination.as_ref().and_then(|d| number_of(&d.table));
+            for part in super::task::Part::ALL {
+                task.rows_mut(part).renumber(entities, destinations);
+            }
+            task
+        });
+        let tasks = tasks.collect();
+        Self {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            tables,
+            val_timestamp: self.val_timestamp,
+            test_timestamp: self.test_timestamp,
+            tasks,
+        }
+    }
+
+    /// The database without some columns of a table, such as [`DatabaseTask::remove_columns`]. A key or time column among
+    /// them is removed as well, and so are foreign keys to a table that loses its primary key.
+    ///
+    /// # Errors
+    /// [`DataError::Database`] for an unknown table or column.
+    pub fn without_columns<S: AsRef<str>>(
+        &self,
+        table: &str,
+        columns: &[S],
+    ) -> Result<Self, DataError> {
+        let changed = self.table(table)?.without_columns(columns)?;
+        let keyless = changed.primary_key().is_empty();
+        let mut db = self.clone();
+        for t in &mut db.tables {
+            if t.name() == table {
+                *t = changed.clone();
+            }
+            if keyless {
+                t.remove_keys_to(table);
+            }
+        }
+        Ok(db)
+    }
+
+    /// The database as a task may see it: without its [`remove_columns`](DatabaseTask::remove_columns). Columns that do not
+    /// exist are skipped, as in RelBench.
+    pub fn for_task(&self, task: &DatabaseTask) -> Result<Self, DataError> {
+        let tables: BTreeSet<_> = task.remove_columns.iter().map(|(table, _)| table).collect();
+        let mut db = self.clone();
+        for name in tables {
+            let Ok(table) = self.table(name) else { continue };
+            let known = |(t, c): &&(String, String)| t == name && table.column(c).is_ok();
+            let columns: Vec<_> =
+                task.remove_columns.iter().filter(known).map(|(_, c)| c).collect();
+            db = db.without_columns(name, &columns)?;
+        }
+        Ok(db)
+    }
+}
