@@ -10,6 +10,7 @@
 //! | triples for link prediction | [`load_knowledge_graph`] |
 //! | a graph file of another program | [`load_edge_list`], [`load_matrix_market`], [`load_node_link`], `load_graphml`, `read_rdf` |
 //! | files of DGL | [`load_chunked`], `load_dgl_csv` |
+//! | a database: tables with keys and times, and tasks | [`Database`] |
 //! | tables: CSV, Parquet, GraphLearn's format | [`Builder`], [`read_nodes`], [`read_edges`] |
 //! | arrays | [`read_npy`], `Npz`, `read_torch` |
 //! | a graph that this library saved | [`load_graph`], [`map_graph`], [`Topology`] |
@@ -47,11 +48,16 @@ pub use arrays::torch::{NamedTensor, read_torch};
 pub use columns::narrow::RoundedCount;
 pub use database::column::{ColumnKind, ColumnValues, DatabaseColumn, ListColumn, ListValues};
 pub use database::database::Database;
+pub use database::inspect::{
+    ColumnSummary, DatabaseSummary, ForeignKeySummary, PartSummary, TableSummary, TaskSummary,
+};
 pub use database::options::DatabaseOptions;
 pub use database::protocol::Protocol;
 pub use database::references::References;
 pub use database::table::{ALWAYS, DatabaseTable, ForeignKey, NEVER};
-pub use database::task::{DatabaseTask, Destination, Part, Targets, TaskKind, TaskRows, TaskType};
+pub use database::task::{
+    DatabaseTask, Destination, LATEST, Part, Targets, TaskKind, TaskRows, TaskType,
+};
 pub use dataset::features::Features;
 pub use dataset::graph_set::GraphSet;
 pub use dataset::id_converter::{IdConverter, TypeIds};

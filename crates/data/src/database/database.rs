@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use burn_gnn_files::DataError;
 
 use super::references::{KeyIndex, References};
-use super::table::DatabaseTable;
-use super::task::{DatabaseTask, Targets, TaskRows};
+use super::table::{DatabaseTable, NEVER};
+use super::task::{DatabaseTask, Part, Targets, TaskRows};
 use crate::files::duplicate;
 
 /// Tables with keys and times, and tasks on them.
@@ -124,7 +124,7 @@ impl Database {
     fn check_task(&self, task: &DatabaseTask) -> Result<(), DataError> {
         let entities = self.table(&task.entity_table)?;
         let destination = task.destination.as_ref().map(|d| self.table(&d.table)).transpose()?;
-        for part in super::task::Part::ALL {
+        for part in Part::ALL {
             let TaskRows { times, entities: rows, targets, .. } = task.rows(part);
             let count = rows.len();
             if times.len() != count || targets.len() != count {
@@ -219,7 +219,8 @@ impl Database {
         self.tables.iter().map(DatabaseTable::bytes).sum()
     }
 
-    /// The rows to which foreign key `key` of a table refers.
+    /// The rows to which foreign key `key` of a table refers: its number in
+    /// [`foreign_keys`](DatabaseTable::foreign_keys).
     ///
     /// # Errors
     /// [`DataError::Database`] for an unknown table, and if the table has no foreign key of this number.
@@ -256,7 +257,7 @@ impl Database {
             }
             let (mut kept, mut new) = (vec![], vec![u32::MAX; table.rows()]);
             for (row, row_time) in table.row_times().into_iter().enumerate() {
-                if row_time <= time && row_time != super::table::NEVER {
+                if row_time <= time && row_time != NEVER {
                     new[row] = kept.len() as u32;
                     kept.push(row as u32);
                 }
@@ -264,27 +265,56 @@ impl Database {
             tables.push(table.select(&kept));
             numbers.push(Some(new));
         }
+        self.renumbered(tables, &numbers)
+    }
+
+    /// The database whose rows are in order of time: in each table with a time column by ascending time, rows of one time
+    /// in their order, rows without a time last. RelBench requires this order, so that a database frozen at any time has
+    /// the first rows of each table.
+    #[must_use]
+    pub fn sorted_by_time(&self) -> Self {
+        let orders: Vec<Option<Vec<u32>>> = self.tables.iter().map(time_order).collect();
+        if orders.iter().all(Option::is_none) {
+            return self.clone();
+        }
+        let selected = |(table, order): (&DatabaseTable, &Option<Vec<u32>>)| match order {
+            Some(order) => table.select(order),
+            None => table.clone(),
+        };
+        let inverse = |order: &Vec<u32>| {
+            let mut numbers = vec![0; order.len()];
+            for (new, &old) in order.iter().enumerate() {
+                numbers[old as usize] = new as u32;
+            }
+            numbers
+        };
+        let tables = self.tables.iter().zip(&orders).map(selected).collect();
+        let numbers: Vec<_> = orders.iter().map(|o| o.as_ref().map(inverse)).collect();
+        self.renumbered(tables, &numbers)
+    }
+
+    /// The database of other rows; `numbers` are the new numbers of the rows of each table, `None` if they stay.
+    fn renumbered(&self, tables: Vec<DatabaseTable>, numbers: &[Option<Vec<u32>>]) -> Self {
         let number_of = |name: &str| {
             let at = self.tables.iter().position(|t| t.name() == name);
             at.and_then(|at| numbers[at].as_deref())
         };
-        let tasks = self.tasks.iter().map(|task| {
+        let renumbered = |task: &DatabaseTask| {
             let mut task = task.clone();
             let entities = number_of(&task.entity_table);
             let destinations = task.destination.as_ref().and_then(|d| number_of(&d.table));
-            for part in super::task::Part::ALL {
+            for part in Part::ALL {
                 task.rows_mut(part).renumber(entities, destinations);
             }
             task
-        });
-        let tasks = tasks.collect();
+        };
         Self {
             name: self.name.clone(),
             description: self.description.clone(),
             tables,
             val_timestamp: self.val_timestamp,
             test_timestamp: self.test_timestamp,
-            tasks,
+            tasks: self.tasks.iter().map(renumbered).collect(),
         }
     }
 
@@ -312,18 +342,30 @@ impl Database {
         Ok(db)
     }
 
-    /// The database as a task may see it: without its [`remove_columns`](DatabaseTask::remove_columns). Columns that do not
+    /// The database as a task may see it: without its [`hidden_columns`](DatabaseTask::hidden_columns). Columns that do not
     /// exist are skipped, as in RelBench.
     pub fn for_task(&self, task: &DatabaseTask) -> Result<Self, DataError> {
-        let tables: BTreeSet<_> = task.remove_columns.iter().map(|(table, _)| table).collect();
+        let hidden = task.hidden_columns();
+        let tables: BTreeSet<_> = hidden.iter().map(|(table, _)| table).collect();
         let mut db = self.clone();
         for name in tables {
             let Ok(table) = self.table(name) else { continue };
             let known = |(t, c): &&(String, String)| t == name && table.column(c).is_ok();
-            let columns: Vec<_> =
-                task.remove_columns.iter().filter(known).map(|(_, c)| c).collect();
+            let columns: Vec<_> = hidden.iter().filter(known).map(|(_, c)| c).collect();
             db = db.without_columns(name, &columns)?;
         }
         Ok(db)
     }
+}
+
+/// The rows of a table in order of time; `None` if they are.
+fn time_order(table: &DatabaseTable) -> Option<Vec<u32>> {
+    table.time_column()?;
+    let times = table.row_times();
+    if times.is_sorted() {
+        return None;
+    }
+    let mut order: Vec<u32> = (0..times.len() as u32).collect();
+    order.sort_by_key(|&row| times[row as usize]);
+    Some(order)
 }

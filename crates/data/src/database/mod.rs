@@ -48,8 +48,14 @@
 
 pub(crate) mod column;
 pub(crate) mod database;
+pub(crate) mod inspect;
+pub(crate) mod manifest;
 pub(crate) mod options;
 pub(crate) mod protocol;
+mod read;
 pub(crate) mod references;
 pub(crate) mod table;
 pub(crate) mod task;
+#[cfg(test)]
+mod tests;
+mod write;

@@ -1,6 +1,6 @@
 //! Options for opening a database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::column::ColumnKind;
 use crate::tables::schema::csv_options::Csv;
@@ -19,6 +19,8 @@ use crate::tables::schema::csv_options::Csv;
 pub struct DatabaseOptions {
     /// Declared kinds by table and column; other kinds are inferred.
     pub kinds: BTreeMap<(String, String), ColumnKind>,
+    /// Columns `(table, column)` that are not read.
+    pub ignored: BTreeSet<(String, String)>,
     /// Tables to read; `None`: all of the description. Foreign keys to other tables are not read.
     pub tables: Option<Vec<String>>,
     /// Most rows of a table; later rows are not read. `None`: all rows.
@@ -38,6 +40,7 @@ impl Default for DatabaseOptions {
     fn default() -> Self {
         Self {
             kinds: BTreeMap::new(),
+            ignored: BTreeSet::new(),
             tables: None,
             max_rows: None,
             lenient_keys: false,
@@ -62,6 +65,12 @@ impl DatabaseOptions {
         kind: ColumnKind,
     ) -> Self {
         self.kinds.insert((table.into(), column.into()), kind);
+        self
+    }
+    /// Does not read a column, such as one of a type that is not supported.
+    #[must_use]
+    pub fn with_ignored(mut self, table: impl Into<String>, column: impl Into<String>) -> Self {
+        self.ignored.insert((table.into(), column.into()));
         self
     }
     /// Reads these tables only, and no foreign key to another table.
@@ -93,5 +102,9 @@ impl DatabaseOptions {
     pub fn with_csv(mut self, csv: Csv) -> Self {
         self.csv = csv;
         self
+    }
+    /// Whether a column is not read.
+    pub(crate) fn is_ignored(&self, table: &str, column: &str) -> bool {
+        self.ignored.iter().any(|(t, c)| t == table && c == column)
     }
 }

@@ -335,36 +335,61 @@ impl<'a> KeyIndex<'a> {
     }
 }
 
-/// Finds rows of a table by single values of its primary key.
+/// Finds rows of a table by values of its primary key, or by their numbers.
 pub(crate) struct RowFinder<'a> {
-    index: KeyIndex<'a>,
+    /// `None`: values are numbers of rows.
+    index: Option<KeyIndex<'a>>,
+    rows: usize,
 }
 
 impl<'a> RowFinder<'a> {
+    /// Finds rows by their primary key of one column; rows of a table without primary key by their numbers from 0, as in
+    /// RelBench.
+    ///
     /// # Errors
-    /// A table without a primary key of one column.
+    /// A table whose primary key has several columns.
     pub(crate) fn new(table: &'a DatabaseTable) -> Result<Self, DataError> {
-        if table.primary_key().len() != 1 {
-            let why = format!(
-                "entity table: expected a primary key of one column, found {}; declare one",
-                table.primary_key().len()
-            );
-            return Err(table.error("", None, why));
+        if table.primary_key().is_empty() {
+            return Ok(Self::by_number(table));
         }
-        Ok(Self { index: KeyIndex::new(table)? })
+        if let found @ 2.. = table.primary_key().len() {
+            let why = format!(
+                "entity table: expected a primary key of one column, found {found} columns; add a column that numbers the rows"
+            );
+            return Err(table.error(&table.primary_key().join("+"), None, why));
+        }
+        Ok(Self { index: Some(KeyIndex::new(table)?), rows: table.rows() })
     }
-    /// The row of each value.
-    pub(crate) fn rows(&self, values: &ColumnValues) -> Vec<Option<u32>> {
-        let values = match values {
-            ColumnValues::Ints(v) | ColumnValues::Times(v) => KeyValues::Ints(v),
-            ColumnValues::Texts(v) => KeyValues::Texts(v),
-            _ => return vec![None; values.len()],
+    /// Finds rows by their numbers from 0.
+    pub(crate) fn by_number(table: &DatabaseTable) -> Self {
+        Self { index: None, rows: table.rows() }
+    }
+    /// The row of each value; `None` if there is none. The error is the expected type.
+    pub(crate) fn rows(&self, values: &ColumnValues) -> Result<Vec<Option<u32>>, &'static str> {
+        let Some(index) = &self.index else {
+            let ColumnValues::Ints(v) = values else { return Err("whole numbers") };
+            let row = |&v: &i64| u32::try_from(v).ok().filter(|&v| (v as usize) < self.rows);
+            return Ok(v.iter().map(row).collect());
+        };
+        let texts: Texts;
+        let values = match (&index.key.columns[0].0, values) {
+            (KeyValues::Ints(_), ColumnValues::Ints(v) | ColumnValues::Times(v)) => {
+                KeyValues::Ints(v)
+            }
+            (KeyValues::Texts(_), ColumnValues::Texts(v)) => KeyValues::Texts(v),
+            // A CSV file has no types: texts such as `x1` in another part of the column made it a column of texts.
+            (KeyValues::Texts(_), ColumnValues::Ints(v)) => {
+                texts = v.iter().map(i64::to_string).collect();
+                KeyValues::Texts(&texts)
+            }
+            (KeyValues::Ints(_), _) => return Err("whole numbers"),
+            (KeyValues::Texts(_), _) => return Err("texts"),
         };
         let count = match values {
             KeyValues::Ints(v) => v.len(),
             KeyValues::Texts(v) => v.len(),
         };
         let key = Key { columns: vec![(values, None)] };
-        (0..count).map(|row| self.index.find(&key, row)).collect()
+        Ok((0..count).map(|row| index.find(&key, row)).collect())
     }
 }

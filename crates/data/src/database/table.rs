@@ -147,6 +147,7 @@ impl DatabaseTable {
             return Err(self.error(&key.name(), None, why));
         }
         self.foreign_keys.push(key);
+        self.foreign_keys.sort_by(|a, b| a.columns.cmp(&b.columns));
         Ok(self)
     }
 
@@ -253,7 +254,7 @@ impl DatabaseTable {
     pub fn time_column(&self) -> Option<&str> {
         self.time_column.as_deref()
     }
-    /// Foreign keys, in the order in which they were added.
+    /// Foreign keys, sorted by their columns.
     pub fn foreign_keys(&self) -> &[ForeignKey] {
         &self.foreign_keys
     }
@@ -279,6 +280,12 @@ impl DatabaseTable {
     /// Bytes of all columns in memory.
     pub fn bytes(&self) -> usize {
         self.columns.iter().map(DatabaseColumn::bytes).sum()
+    }
+    /// Replaces a column by one of the same name and number of rows.
+    pub(crate) fn replace_column(&mut self, column: DatabaseColumn) {
+        if let Some(old) = self.columns.iter_mut().find(|c| c.name() == column.name()) {
+            *old = column;
+        }
     }
     /// The table of `rows`, in this order. Keys keep their values.
     ///

@@ -122,7 +122,7 @@ pub struct DatabaseTask {
     pub entity_column: String,
     /// Column of the label tables with the target; empty for recommendation.
     pub target_column: String,
-    /// Column of the label tables with the seed time.
+    /// Column of the label tables with the seed time; empty for a task without times.
     pub time_column: String,
     /// What is recommended; `None` for other tasks.
     pub destination: Option<Destination>,
@@ -187,16 +187,29 @@ impl DatabaseTask {
             Part::Test => &mut self.test,
         }
     }
+    /// Columns `(table, column)` that a model of this task must not see: [`remove_columns`](Self::remove_columns), and the
+    /// target column of an autocomplete task.
+    pub fn hidden_columns(&self) -> Vec<(String, String)> {
+        let mut columns = self.remove_columns.clone();
+        let target = (self.entity_table.clone(), self.target_column.clone());
+        if self.kind == TaskKind::Autocomplete && !columns.contains(&target) {
+            columns.push(target);
+        }
+        columns
+    }
     /// The default metric, [`TaskType::metric`].
     pub fn metric(&self) -> &'static str {
         self.task_type.metric()
     }
 }
 
+/// Seed time of a task without times, which sees all rows that have a time.
+pub const LATEST: i64 = i64::MAX - 1;
+
 /// Rows of a part of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskRows {
-    /// Seed times, in microseconds since 1970.
+    /// Seed times, in microseconds since 1970; [`LATEST`] for a task without times.
     pub times: Vec<i64>,
     /// Rows of the entity table.
     pub entities: Vec<u32>,
@@ -247,6 +260,7 @@ impl TaskRows {
         let mut kept: Vec<usize> = (0..self.len()).collect();
         if let Some(numbers) = entities {
             kept.retain(|&i| numbers[self.entities[i] as usize] != u32::MAX);
+            // Rows that are dropped below get an invalid number.
             for entity in &mut self.entities {
                 *entity = numbers[*entity as usize];
             }
@@ -256,6 +270,7 @@ impl TaskRows {
                 let before = lists[i].len();
                 lists[i] = lists[i].iter().map(|&r| numbers[r as usize]).collect();
                 lists[i].retain(|&r| r != u32::MAX);
+                lists[i].sort_unstable();
                 before == 0 || !lists[i].is_empty()
             });
         }

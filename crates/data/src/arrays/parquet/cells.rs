@@ -37,8 +37,10 @@ pub(crate) struct Cells {
     pub(crate) values: Values,
     /// Whether each row has a value; `None`: all rows have one.
     pub(crate) present: Option<Vec<bool>>,
-    /// Number of values of each row, if rows are lists.
+    /// Number of values of each row, if rows are lists. A null is an empty list.
     pub(crate) lists: Option<Vec<u32>>,
+    /// Whether each row is a null instead of a list; `None` before the first null.
+    pub(crate) null_lists: Option<Vec<bool>>,
 }
 
 /// One row of a column.

@@ -15,7 +15,9 @@ use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, Type};
 
 use super::cells::{Cells, Values};
 use super::pages;
-use super::value_type::{ValueType, big_endian, decimals, nanoseconds, type_name, unsigned_32};
+use super::value_type::{
+    ValueType, big_endian, decimals, nanoseconds, time_unit, type_name, unsigned_32,
+};
 use crate::files::decompression_limit::expansion_limit;
 use crate::files::{Expected, format_error, open, within_limit};
 
@@ -94,6 +96,16 @@ impl ParquetFile {
         matches!(ValueType::of(&self.columns()[column]), Ok(ValueType::Text))
     }
 
+    /// Whether a column contains booleans.
+    pub(crate) fn is_bool(&self, column: usize) -> bool {
+        matches!(ValueType::of(&self.columns()[column]), Ok(ValueType::Bool))
+    }
+
+    /// Nanoseconds of the unit of a column of dates or timestamps; `None` for another column.
+    pub(crate) fn time_unit(&self, column: usize) -> Option<i64> {
+        time_unit(&self.columns()[column])
+    }
+
     /// Whether a column has a list in every row.
     pub(crate) fn is_list(&self, column: usize) -> bool {
         self.columns()[column].max_rep_level() > 0
@@ -109,7 +121,7 @@ impl ParquetFile {
     pub(crate) fn no_rows(&self, column: usize) -> Result<Cells, DataError> {
         let ty = ValueType::of(&self.columns()[column]).map_err(|e| self.refuse(column, e))?;
         let lists = self.is_list(column).then(Vec::new);
-        Ok(Cells { values: ty.no_values(), present: None, lists })
+        Ok(Cells { values: ty.no_values(), present: None, lists, null_lists: None })
     }
 
     /// The number of the first row of a group, from 1.
@@ -350,11 +362,19 @@ impl Levels {
             return Err(format!("{held} values"));
         }
         match repeated {
-            0 => Ok(Cells { values, present: self.present, lists: None }),
+            0 => Ok(Cells { values, present: self.present, lists: None, null_lists: None }),
             1 => {
                 let mut lengths: Vec<u32> = Vec::with_capacity(self.rows);
+                // An empty list has the level before that of its elements; a null has a lower one.
+                let empty = defined - 1 - i16::from(self.nullable);
+                let mut nulls: Option<Vec<bool>> = None;
                 for (d, r) in self.defined.iter().zip(&self.repeated) {
                     if *r == 0 {
+                        let null = *d < empty;
+                        if null || nulls.is_some() {
+                            let before = lengths.len();
+                            nulls.get_or_insert_with(|| vec![false; before]).push(null);
+                        }
                         lengths.push(0);
                     }
                     match lengths.last_mut() {
@@ -367,7 +387,7 @@ impl Levels {
                         }
                     }
                 }
-                Ok(Cells { values, present: None, lists: Some(lengths) })
+                Ok(Cells { values, present: None, lists: Some(lengths), null_lists: nulls })
             }
             _ => Err("lists that are not nested".into()),
         }

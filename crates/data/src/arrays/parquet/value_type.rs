@@ -1,6 +1,6 @@
 //! Converts stored values by the logical type of a column, or by the converted type of older writers.
 
-use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::data_type::Int96;
 use parquet::schema::types::ColumnDescriptor;
 
@@ -121,6 +121,23 @@ fn annotation(column: &ColumnDescriptor) -> Annotation {
         | LogicalType::Unknown => Annotation::None,
         LogicalType::Uuid => Annotation::Other("cast it to text"),
         _ => Annotation::Other(CAST),
+    }
+}
+
+/// Nanoseconds of the unit of a column of dates or timestamps; `None` for another column.
+pub(super) fn time_unit(column: &ColumnDescriptor) -> Option<i64> {
+    const DAY: i64 = 86_400_000_000_000;
+    match (column.logical_type_ref(), column.converted_type(), column.physical_type()) {
+        (Some(LogicalType::Date), ..) | (None, ConvertedType::DATE, _) => Some(DAY),
+        (Some(LogicalType::Timestamp(t)), ..) => Some(match t.unit {
+            TimeUnit::MILLIS => 1_000_000,
+            TimeUnit::MICROS => 1000,
+            TimeUnit::NANOS => 1,
+        }),
+        (None, ConvertedType::TIMESTAMP_MILLIS, _) => Some(1_000_000),
+        (None, ConvertedType::TIMESTAMP_MICROS, _) => Some(1000),
+        (None, _, Physical::INT96) => Some(1),
+        _ => None,
     }
 }
 

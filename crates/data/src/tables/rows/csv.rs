@@ -61,7 +61,7 @@ impl Csv {
     }
 
     /// Opens a file as blocks of records, from the header or the first row on.
-    fn blocks(
+    pub(super) fn blocks(
         &self,
         path: &Path,
         options: &ReadOptions,

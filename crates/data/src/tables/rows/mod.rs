@@ -9,3 +9,4 @@ pub(crate) mod field;
 pub(crate) mod header;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
+pub(crate) mod text_columns;

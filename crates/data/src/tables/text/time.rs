@@ -20,6 +20,38 @@ pub enum TimeUnit {
     Nanoseconds,
 }
 
+/// Parses a date of ISO 8601 with an optional time to microseconds since 1970, rounded down. `None` for another text, and
+/// for a time that does not fit 64 bits.
+pub(crate) fn microseconds(text: &[u8]) -> Option<i64> {
+    i64::try_from(date(text)?.div_euclid(1000)).ok()
+}
+
+/// Formats microseconds since 1970 as `2014-12-31`, or as `2014-12-31 23:59:59.5` if it is not midnight.
+pub(crate) fn iso_text(microseconds: i64) -> String {
+    const SECOND: i64 = 1_000_000;
+    const DAY: i64 = 86_400 * SECOND;
+    let (days, of_day) = (microseconds.div_euclid(DAY), microseconds.rem_euclid(DAY));
+    // Days since 0000-03-01, in cycles of 400 years.
+    let (cycle, day) = ((days + 719_468).div_euclid(146_097), (days + 719_468).rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) =
+        (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = year + 400 * cycle + i64::from(month <= 2);
+    let mut text = format!("{year:04}-{month:02}-{day:02}");
+    if of_day > 0 {
+        let seconds = of_day / SECOND;
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        text += &format!(" {hour:02}:{minute:02}:{second:02}");
+        let fraction = of_day % SECOND;
+        if fraction > 0 {
+            text += format!(".{fraction:06}").trim_end_matches('0');
+        }
+    }
+    text
+}
+
 const NANOS: i128 = 1_000_000_000;
 const DAY: i128 = 86_400 * NANOS;
 
@@ -158,6 +190,30 @@ mod tests {
             ("2262-04-11T23:47:16.854775807", Nanoseconds, i64::MAX),
         ] {
             assert_eq!(unit.parse(text.as_bytes()), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn microseconds_and_their_texts() {
+        for (text, value) in [
+            ("1970-01-01", 0),
+            ("2014-12-31 23:59:59.5", 1_420_070_399_500_000),
+            ("1969-12-31 23:59:59.999999", -1),
+            ("2000-02-29", 951_782_400_000_000),
+            ("1900-03-01 00:00:01", -2_203_891_199_000_000),
+            ("0001-01-01", -62_135_596_800_000_000),
+            ("9999-12-31 23:00:00", 253_402_297_200_000_000),
+        ] {
+            assert_eq!(microseconds(text.as_bytes()), Some(value), "{text}");
+            assert_eq!(iso_text(value), text);
+        }
+        assert_eq!(microseconds(b"1970-01-01 00:00:00.0000019"), Some(1));
+        assert_eq!(microseconds(b"1969-12-31 23:59:59.9999991"), Some(-1), "rounded down");
+        assert_eq!(microseconds(b"2024-03-10T08:00+05:30"), Some(1_710_037_800_000_000));
+        assert_eq!(microseconds(b"1420070399"), None);
+        for day in (-800_000..800_000).step_by(97) {
+            let text = iso_text(day * 86_400_000_000);
+            assert_eq!(microseconds(text.as_bytes()), Some(day * 86_400_000_000), "{text}");
         }
     }
 

@@ -1,0 +1,13 @@
+//! Reads databases: folders of RelBench, and CSV or Parquet files with a `schema.json`.
+
+mod assemble;
+mod convert;
+mod kinds;
+mod labels;
+mod open;
+#[cfg(feature = "parquet")]
+mod parquet_columns;
+#[cfg(all(feature = "parquet", feature = "yaml"))]
+mod relbench;
+mod schema_json;
+mod table_file;
