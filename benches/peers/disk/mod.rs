@@ -1,6 +1,5 @@
 //! Measures reading, writing, partitioning and renumbering of graphs.
 
-pub(crate) mod database;
 pub(crate) mod partition;
 pub(crate) mod reorder;
 pub(crate) mod tables;

@@ -25,6 +25,56 @@ use crate::files::duplicate;
 /// assert_eq!((to_drivers.rows, to_drivers.unknown), (vec![1, 1, u32::MAX], 1));
 /// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
+///
+/// # Times
+/// Every time is a number of microseconds since 1970-01-01T00:00:00 UTC. A date without a time of day is its midnight,
+/// a time without a time zone is in UTC, a time with one is converted to UTC; nanoseconds are rounded down.
+/// [`DatabaseTable::row_times`] returns the time at which a row appears:
+///
+/// * its value in the time column;
+/// * [`ALWAYS`](crate::ALWAYS) (`i64::MIN`) in a table without a time column: the row is always visible;
+/// * [`NEVER`](crate::NEVER) (`i64::MAX`) if the value is missing: the row is never visible. [`inspect`](Self::inspect)
+///   counts these rows.
+///
+/// A row is visible for a seed at time `t` if its time is at most `t`.
+///
+/// # Missing values
+/// A column has a flag per row if a value is missing
+/// ([`DatabaseColumn::is_missing`](crate::DatabaseColumn::is_missing)). The value of such a row is the default of its
+/// type (0, `false`, an empty text or list, a vector of zeros), so that columns can be compared. NaN is a missing
+/// number. An empty field of a CSV file and a null of a Parquet file are missing; an empty text of a Parquet file is a
+/// text. A column in which all values are missing, and a column of one value, are allowed.
+///
+/// # Kinds
+/// A column's [`ColumnKind`](crate::ColumnKind) determines how models encode it. A kind that is declared
+/// ([`DatabaseOptions::with_kind`](crate::DatabaseOptions::with_kind), a `schema.json` with kinds) is used. Otherwise,
+/// in this order:
+///
+/// 1. Columns of primary and foreign keys are `Key`; they are no features.
+/// 2. Values with a type of their own: booleans are `Boolean`, times and dates are `Time`, floats are `Number`, lists
+///    are `List`, or `Vector` if they are lists of floats, all of one length of at least 2.
+/// 3. Whole numbers are `Category` if there are at most 20 distinct values, of which each occurs 20 times on average,
+///    and the difference between the largest and the smallest value is at least twice the number of distinct values
+///    (codes such as 200, 404, 500; counts and ratings have few gaps). Otherwise they are `Number`.
+/// 4. Texts are `Category` if there are at most 1,000 distinct values, of which each occurs twice on average. Otherwise
+///    they are `Text`.
+///
+/// Counts of distinct values are those of the rows with a time up to the validation time, so that no later row changes
+/// a kind.
+///
+/// Fields of CSV files have no type. A column has the first of these types that accepts all of its fields: whole
+/// numbers, numbers, booleans (`true`, `false` in any case), times of ISO 8601 (`2014-01-31`, `2014-01-31 12:00:00`),
+/// texts. Numbers with a leading zero or plus sign are texts, since codes and telephone numbers are written this way. A
+/// column of mixed types is therefore a column of texts; declare its kind to get an error at the first field of another
+/// type. A whole number in a column that is declared as a time is seconds since 1970.
+///
+/// # Keys
+/// A primary key is one column or several. Its values are unique and not missing;
+/// [`DatabaseOptions::with_lenient_keys`](crate::DatabaseOptions::with_lenient_keys) accepts rows that violate this,
+/// and no foreign key refers to them. Whole numbers that are stored as floats (pandas does so when a value is missing)
+/// become whole numbers. A foreign key has as many columns as the primary key of the table to which it refers, which
+/// may be its own table. A foreign key with a missing part, or a value that is not in that table, refers to no row;
+/// [`references`](Self::references) counts both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Database {
     name: String,

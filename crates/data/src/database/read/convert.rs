@@ -105,7 +105,7 @@ impl<'a, I: Iterator<Item = Option<&'a [u8]>> + Clone> Fields<I> {
         if let Ok((v, missing)) = self.parsed(plain_int) {
             return Ok((ColumnValues::Ints(v), missing));
         }
-        let float = |field: &[u8]| self.float(field).filter(|_| !has_leading_zero(field));
+        let float = |field: &[u8]| self.float(field).filter(|_| !is_code(field));
         if let Ok((v, missing)) = self.parsed(float) {
             return Ok((ColumnValues::Floats(v), missing));
         }
@@ -179,17 +179,19 @@ impl<'a, I: Iterator<Item = Option<&'a [u8]>> + Clone> Fields<I> {
     }
 }
 
-/// Whether a number begins with a zero before another digit, as codes do.
-fn has_leading_zero(field: &[u8]) -> bool {
+/// Whether a number begins with a plus sign, or with a zero before another digit, as telephone numbers and codes do.
+fn is_code(field: &[u8]) -> bool {
     let digits = field.trim_ascii();
+    if digits.starts_with(b"+") {
+        return true;
+    }
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
     matches!(digits, [b'0', b'0'..=b'9', ..])
 }
 
-/// A whole number without a leading zero or plus sign, which codes and telephone numbers have.
+/// A whole number that is not written as a code.
 fn plain_int(field: &[u8]) -> Option<i64> {
-    let plus = field.trim_ascii().starts_with(b"+");
-    parse_i64(field).filter(|_| !plus && !has_leading_zero(field))
+    parse_i64(field).filter(|_| !is_code(field))
 }
 
 fn word_bool(field: &[u8]) -> Option<bool> {

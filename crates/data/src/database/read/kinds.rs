@@ -13,7 +13,8 @@ const MOST_TEXTS: usize = 1000;
 /// Rows per distinct text of a category.
 const ROWS_PER_TEXT: usize = 2;
 
-/// The kind of a column, from its values in the rows for which `seen` is true. The module `database` documents the rule.
+/// The kind of a column, from its values in the rows for which `seen` is true. `Database` documents the
+/// rule.
 pub(super) fn inferred_kind(values: &ColumnValues, seen: impl Fn(usize) -> bool) -> ColumnKind {
     match values {
         ColumnValues::Floats(_) => ColumnKind::Number,
@@ -33,7 +34,7 @@ pub(super) fn inferred_kind(values: &ColumnValues, seen: impl Fn(usize) -> bool)
             let ends = distinct.iter().min().zip(distinct.iter().max());
             let span = ends.map_or(0, |(min, max)| max.abs_diff(*min));
             let gaps = span >= 2 * distinct.len() as u64;
-            if gaps && rows >= ROWS_PER_INT * distinct.len() {
+            if gaps && rows > 0 && rows >= ROWS_PER_INT * distinct.len() {
                 ColumnKind::Category
             } else {
                 ColumnKind::Number

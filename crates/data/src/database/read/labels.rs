@@ -219,7 +219,7 @@ impl LabelReader<'_> {
             }
             v.filter(|v| (0..=most).contains(v)).ok_or_else(|| Some((row, found())))
         };
-        let classes = match values {
+        let classes: Result<Vec<i64>, _> = match values {
             ColumnValues::Ints(v) => {
                 let class = |(row, &v): (usize, &i64)| class(row, Some(v), &|| v.to_string());
                 v.iter().enumerate().map(class).collect()

@@ -54,7 +54,7 @@ impl Database {
     /// (`date`, `datetime`), `boolean`, `list`, `vector`; they are inferred where none is declared. `rows` of a table or
     /// of a part of a task, if it is given, is compared with the file. Other entries are ignored.
     ///
-    /// The rules for kinds, times, missing values and keys are in the documentation of the module.
+    /// [`Database`] documents the rules for kinds, times, missing values and keys.
     ///
     /// # Errors
     /// [`DataError::Io`]; [`DataError::Format`] for a folder of another layout, an invalid description, and a missing

@@ -347,14 +347,12 @@ fn read_task(
         );
         return Err(format_error(json, why));
     }
-    let reader = |task| {
-        label_reader(db, task, &BTreeSet::new(), options).map_err(|e: DataError| e.in_file(json))
-    };
     for part in Part::ALL {
         let file = entry.files.get(&part).cloned();
         let file = file.unwrap_or_else(|| format!("tasks/{name}/{part}.csv"));
         let path = inside(dir, json, &file)?;
-        let rows = reader(&task)?.read(&path, part)?;
+        let reader = label_reader(db, &task, &BTreeSet::new(), options);
+        let rows = reader.map_err(|e| e.in_file(json))?.read(&path, part)?;
         if let Some(&expected) = entry.rows.get(&part) {
             same_count(&path, "rows", expected, rows.len() + rows.dropped)?;
         }

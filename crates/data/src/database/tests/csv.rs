@@ -140,7 +140,7 @@ fn columns_of_one_value_are_reported() {
     let text = summary.to_string();
     assert!(text.contains("100.0 % missing") && text.contains("(one value)"), "{text}");
     let json = serde_json::to_value(&summary).unwrap();
-    assert_eq!(json["tables"][0]["columns"][1]["kind"], "text");
+    assert_eq!(json["tables"][0]["columns"][1]["kind"], "category");
 }
 
 #[test]

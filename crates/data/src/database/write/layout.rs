@@ -1,7 +1,7 @@
 //! Writes the files of RelBench's layout into a folder.
 
 use std::collections::BTreeMap;
-use std::io::{Error, Write};
+use std::io::Error;
 use std::path::Path;
 
 use burn_gnn_files::DataError;
@@ -106,7 +106,8 @@ impl<'a> Rewritten<'a> {
         let kinds = table.columns().iter().filter(plain);
         out.extension.kinds = kinds.map(|c| (c.name().to_owned(), c.kind())).collect();
         out.extension.lenient_key = table.has_lenient_key();
-        out.extension.original_keys = out.changed().next().is_some();
+        let changed = out.changed().next().is_some();
+        out.extension.original_keys = changed;
         Ok(out)
     }
 

@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(microseconds(b"1969-12-31 23:59:59.9999991"), Some(-1), "rounded down");
         assert_eq!(microseconds(b"2024-03-10T08:00+05:30"), Some(1_710_037_800_000_000));
         assert_eq!(microseconds(b"1420070399"), None);
-        for day in (-800_000..800_000).step_by(97) {
+        for day in (-700_000..800_000).step_by(97) {
             let text = iso_text(day * 86_400_000_000);
             assert_eq!(microseconds(text.as_bytes()), Some(day * 86_400_000_000), "{text}");
         }
