@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::Device;
 use burn_gnn::graph::Stream;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
@@ -17,10 +16,9 @@ pub(crate) fn run() -> Result<usize, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let manifest = all().write(folder.path())?;
     let mut failed = 0;
-    for (backend, device) in
-        [("generated, flex", Device::flex()), ("generated, ndarray", Device::ndarray())]
-    {
-        failed += check_all(folder.path(), &manifest, &device.autodiff(), None)?.print(backend);
+    for (backend, device) in burn_gnn_testutil::named_devices() {
+        failed += check_all(folder.path(), &manifest, &device.autodiff(), None)?
+            .print(&format!("generated, {backend}"));
     }
     Ok(failed)
 }

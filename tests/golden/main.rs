@@ -8,8 +8,6 @@
 //! cases of further types and ranks.
 //!
 //! This binary has no test harness, so that `cargo test` shows its summary.
-// Burn has deprecated its ndarray backend, but it is still in use.
-#![allow(deprecated)]
 
 #[path = "../../examples/reproduce/common/mod.rs"]
 mod common;
@@ -166,7 +164,7 @@ fn run() -> Result<Option<usize>, String> {
         let built = cfg!(any(feature = "wgpu", feature = "cuda"));
         skip(Kind::Gpu, if built { NO_ADAPTER } else { NO_GPU_BACKEND });
     }
-    let whole = [("flex", Device::flex()), ("ndarray", Device::ndarray())].into_iter().chain(gpu);
+    let whole = burn_gnn_testutil::named_devices().into_iter().chain(gpu);
     let halves = [("flex in f16", DType::F16), ("flex in bf16", DType::BF16)]
         .map(|(name, dtype)| (name, Device::flex(), Some(dtype)));
     for (backend, device, rounded) in whole.map(|(name, device)| (name, device, None)).chain(halves)
@@ -340,7 +338,7 @@ fn check_all(
 /// Whether a device supports an element type. WGSL has no f64, even if the driver has an extension
 /// for it.
 fn holds(device: &Device, dtype: DType) -> bool {
-    let cpu = [Device::flex(), Device::ndarray()].contains(device);
+    let cpu = burn_gnn_testutil::devices().contains(device);
     cpu || dtype != DType::F64
 }
 

@@ -42,11 +42,7 @@ fn rows(purpose: &str, ids: &[u64], cols: usize, device: &Device) -> Tensor<2> {
 
 /// f64 on the CPU; WGSL does not have f64.
 fn real(device: &Device) -> FloatDType {
-    if [Device::flex(), Device::ndarray()].contains(device) {
-        FloatDType::F64
-    } else {
-        FloatDType::F32
-    }
+    if burn_gnn_testutil::devices().contains(device) { FloatDType::F64 } else { FloatDType::F32 }
 }
 
 /// Tolerance of a GPU; NVIDIA's tensor cores multiply f32 with weights in TF32, of 11 bits.
@@ -56,8 +52,8 @@ fn near() -> f64 {
 
 /// Available devices with their element type and tolerance, relative to 1 + |expected|.
 fn devices() -> Vec<(Device, f64)> {
-    let cpu = [Device::flex(), Device::ndarray()].map(|device| (device, 1e-12));
-    cpu.into_iter().chain(gpu().map(|device| (device, near()))).collect()
+    let cpu = burn_gnn_testutil::devices().into_iter().map(|device| (device, 1e-12));
+    cpu.chain(gpu().map(|device| (device, near()))).collect()
 }
 
 fn list(t: Tensor<2>) -> Vec<f64> {
@@ -90,7 +86,7 @@ fn run<G: GraphView>(
 fn gcn_conv_on_parts_is_gcn_conv() {
     let g = graph();
     let all = |n: usize| (0..n as u64).collect::<Vec<_>>();
-    for device in [Device::flex(), Device::ndarray()] {
+    for device in burn_gnn_testutil::devices() {
         for norm in [DegreeNorm::None, DegreeNorm::Left, DegreeNorm::Right, DegreeNorm::Both] {
             let (y, dx) = run(&g, norm, &all(30), &all(20), &all(60), &device);
             for parts in [1, 2, 3] {
@@ -541,7 +537,7 @@ fn layers_on_blocks_of_ranks_are_those_on_blocks_of_one_machine() {
         ["custom", "hetero custom", "sage mean", "graph by in-degrees", "gat with edges", "hgt"];
     let layers: Vec<(&str, Run)> =
         LAYERS.into_iter().filter(|(name, _)| names.contains(name)).collect();
-    for device in [Device::flex(), Device::ndarray()] {
+    for device in burn_gnn_testutil::devices() {
         for parts in [1, 2, 3] {
             let cut = last_without_a(parts);
             run_ranks(parts, |comm| -> Result<_, DistError> {

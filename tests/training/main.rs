@@ -1,7 +1,5 @@
 //! Tests training as in the examples: parts compared with a single machine, accuracy on real data.
 
-#![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, but it is still in use
-
 #[path = "../../examples/reproduce/common/mod.rs"]
 mod common;
 

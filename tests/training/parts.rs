@@ -105,7 +105,7 @@ fn crates() -> Dataset {
 
 #[test]
 fn crates_graph_rgcn() {
-    for device in [Device::flex(), Device::ndarray()] {
+    for device in burn_gnn_testutil::devices() {
         compare(
             crates(),
             &[1, 2, 4],
@@ -140,7 +140,7 @@ fn karate_gcn() {
         set.graph = set.graph.add_self_loops(0).unwrap();
         set
     };
-    for device in [Device::flex(), Device::ndarray()] {
+    for device in burn_gnn_testutil::devices() {
         for dtype in [FloatDType::F64, FloatDType::F32] {
             // Two labelled nodes, so that on four parts some ranks have none.
             compare(
@@ -177,7 +177,7 @@ fn aifb_rgcn() {
     );
     for (device, parts, dtype) in [
         (Device::flex(), &[1, 2, 4][..], FloatDType::F32),
-        (Device::ndarray(), &[2], FloatDType::F64),
+        (burn_gnn_testutil::other_device(), &[2], FloatDType::F64),
     ] {
         if let Some(set) = set() {
             compare(

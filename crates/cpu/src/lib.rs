@@ -18,6 +18,7 @@ pub mod attention;
 pub mod dense;
 pub mod gsddmm;
 pub mod gspmm;
+mod kernels;
 pub mod logsumexp;
 mod math;
 mod number;
@@ -29,7 +30,7 @@ pub mod softmax;
 pub mod split_rows;
 pub mod typed;
 
-/// A GSpMM with weights, degree scales and an epilogue.
 pub use gspmm::aggregate;
+pub use kernels::{HalfProducts, Kernels, WideProducts};
 pub use number::{Acc, Elem, Exp, Real};
 pub use simd::instruction_sets::instruction_set;

@@ -41,7 +41,7 @@ impl<T: Elem> Vectorised for Sums<'_, T> {
 }
 
 /// `log Σ exp` of the rows of every segment; 0 for empty segments.
-pub fn forward<T: Elem>(plan: &LogSumExpPlan, x: &[T]) -> Vec<T> {
+pub(crate) fn forward<T: Elem>(plan: &LogSumExpPlan, x: &[T]) -> Vec<T> {
     let (segments, width) = (plan.segments(), plan.width());
     if width == 0 {
         return Vec::new();
@@ -89,7 +89,7 @@ impl<T: Elem> Vectorised for Gradient<'_, T> {
 }
 
 /// The gradient of every row, from the gradient of every segment.
-pub fn gradient<T: Elem>(plan: &LogSumExpPlan, x: &[T], grad: &[T]) -> Vec<T> {
+pub(crate) fn gradient<T: Elem>(plan: &LogSumExpPlan, x: &[T], grad: &[T]) -> Vec<T> {
     let width = plan.width();
     by_segment::<T>(plan.segments(), width, 16, &|k, at, out, stats| {
         let grad = &grad[k * width..][..width];

@@ -74,7 +74,7 @@ impl<T: Elem> FilledByPart<T> {
 }
 
 /// Adds `first` to the first entries of `all`, in place.
-pub fn add_to<T: Elem>(all: &mut [T], first: &[T]) {
+pub(crate) fn add_to<T: Elem>(all: &mut [T], first: &[T]) {
     let one = |(all, first): (&mut [T], &[T])| {
         for (a, f) in all.iter_mut().zip(first) {
             *a = T::of(a.acc() + f.acc());
@@ -84,7 +84,7 @@ pub fn add_to<T: Elem>(all: &mut [T], first: &[T]) {
 }
 
 /// `first`, padded with zeros to `len` entries.
-pub fn extend<T: Elem>(first: &[T], len: usize) -> Vec<T> {
+pub(crate) fn extend<T: Elem>(first: &[T], len: usize) -> Vec<T> {
     let mut out = huge_room::<T>(len);
     out.extend_from_slice(first);
     out.resize(len, T::zeroed());

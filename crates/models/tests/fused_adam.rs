@@ -66,7 +66,7 @@ fn pairs() -> Vec<(&'static str, ModuleOptimizer, ModuleOptimizer)> {
 
 #[test]
 fn equals_burns_own() {
-    for device in [Device::flex(), Device::ndarray()] {
+    for device in burn_gnn_testutil::devices() {
         for (dtype, tolerance) in [(DType::F64, 1e-12), (DType::F32, 1e-6)] {
             for (what, fused, burns) in pairs() {
                 let start = model(&device.clone().autodiff(), dtype);

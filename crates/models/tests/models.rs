@@ -1,7 +1,5 @@
 //! Layers compared with formulas in plain loops, on both CPU backends, in f64.
 
-#![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
-
 use approx::assert_relative_eq;
 use burn::module::Param;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
-use burn::backend::{Backend, Flex, NdArray, TensorMetadata};
+use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{DType, Shape, TensorData};
 use burn_gnn_graph::{Relation, Stream};
 use burn_gnn_plan::{BinaryOp, GspmmPlan, Reduce, Side};
@@ -170,13 +170,8 @@ fn compare<B: GnnBackend>(backend: &str) {
 }
 
 #[test]
-fn gspmm_on_flex() {
-    compare::<Flex>("flex");
-}
-
-#[test]
-fn gspmm_on_ndarray() {
-    compare::<NdArray>("ndarray");
+fn gspmm_on_cpu_backends() {
+    on_cpu_backends!(compare);
 }
 
 fn compare_dropout<B: GnnBackend>(backend: &str) {
@@ -198,8 +193,7 @@ fn compare_dropout<B: GnnBackend>(backend: &str) {
 
 #[test]
 fn dropout_on_cpu_backends() {
-    compare_dropout::<Flex>("flex");
-    compare_dropout::<NdArray>("ndarray");
+    on_cpu_backends!(compare_dropout);
 }
 
 /// Gradients of `x / w` for `w`, where `w²` is out of the range of f32 and the gradient is not.
@@ -227,6 +221,5 @@ fn quotient<B: GnnBackend>(backend: &str) {
 
 #[test]
 fn quotients_stay_in_range() {
-    quotient::<Flex>("flex");
-    quotient::<NdArray>("ndarray");
+    on_cpu_backends!(quotient);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::{Device, FloatTensor};
-use burn::backend::{Autodiff, Flex, NdArray};
+use burn::backend::{Autodiff, Flex};
 use burn::tensor::{Shape, TensorData};
 use burn_gnn_cpu::dense::matmul::Transposed;
 use burn_gnn_graph::{Relation, Stream};
@@ -74,9 +74,7 @@ fn masked_attention<B: GnnBackend>(backend: &str) {
 
 #[test]
 fn attention_of_masks_only() {
-    masked_attention::<Flex>("flex");
-    #[allow(deprecated)]
-    masked_attention::<NdArray>("ndarray");
+    on_cpu_backends!(masked_attention);
 }
 
 fn compare_adam<B: GnnBackend>(backend: &str) {
@@ -97,8 +95,7 @@ fn compare_adam<B: GnnBackend>(backend: &str) {
 
 #[test]
 fn steps_of_adam() {
-    compare_adam::<Flex>("flex");
-    compare_adam::<NdArray>("ndarray");
+    on_cpu_backends!(compare_adam);
 }
 
 type Ad = Autodiff<Flex, NoCheckpointing>;

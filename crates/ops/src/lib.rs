@@ -22,6 +22,18 @@
 
 #![forbid(unsafe_code)]
 
+/// Calls a test that is generic over the backend on every CPU backend of this build, with its name.
+#[cfg(all(test, feature = "flex"))]
+macro_rules! on_cpu_backends {
+    ($test:ident) => {{
+        $test::<burn::backend::Flex>("flex");
+        // Burn has deprecated its ndarray backend, but it is still in use.
+        #[cfg(feature = "ndarray")]
+        #[allow(deprecated)]
+        $test::<burn::backend::NdArray>("ndarray");
+    }};
+}
+
 mod activation;
 mod aggregate;
 mod attention;
@@ -33,18 +45,15 @@ mod div_by;
 mod edge_softmax;
 mod error;
 // `families` is shared with the integration tests, which import this crate by name.
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[cfg(all(test, feature = "flex"))]
 extern crate self as burn_gnn_ops;
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
-#[allow(dead_code, deprecated, unused_imports)]
+#[cfg(all(test, feature = "flex"))]
+mod fallback_tests;
+#[cfg(all(test, feature = "flex"))]
+#[allow(dead_code, unused_imports)]
 #[path = "../tests/ops/families/mod.rs"]
 mod families;
-// Burn has deprecated the ndarray backend.
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
-#[allow(deprecated)]
-mod fallback_tests;
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
-#[allow(deprecated)]
+#[cfg(all(test, feature = "flex"))]
 mod fused_tests;
 mod gsddmm;
 mod gspmm;
@@ -60,8 +69,7 @@ mod segment;
 mod split_rows;
 mod typed;
 mod view;
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
-#[allow(deprecated)]
+#[cfg(all(test, feature = "flex"))]
 mod zero_width_tests;
 
 pub use aggregate::{

@@ -197,20 +197,16 @@ mod tests {
     }
 
     /// Both integer types select the same rows.
-    #[cfg(all(feature = "flex", feature = "ndarray"))]
+    #[cfg(feature = "flex")]
     #[test]
-    #[allow(deprecated)] // Burn has deprecated its ndarray backend.
     fn both_kinds_select_rows() {
-        fn rows<B: crate::operator::cpu::Host>(device: &Device<B>, values: TensorData) -> Vec<f32> {
-            let x = B::from_floats(vec![1f32, 2.0, 3.0], [3, 1].into());
-            B::floats::<f32>(&B::float_select(x, 0, B::int_from_data(values, device))).to_vec()
+        fn check<B: crate::operator::cpu::Host>(backend: &str) {
+            for ids in [TensorData::new(vec![2i32, 0], [2]), TensorData::new(vec![2i64, 0], [2])] {
+                let x = B::from_floats(vec![1f32, 2.0, 3.0], [3, 1].into());
+                let y = B::float_select(x, 0, B::int_from_data(ids, &Default::default()));
+                assert_eq!(*B::floats::<f32>(&y), [3.0, 1.0], "{backend}");
+            }
         }
-        for values in [TensorData::new(vec![2i32, 0], [2]), TensorData::new(vec![2i64, 0], [2])] {
-            assert_eq!(
-                rows::<burn::backend::Flex>(&Default::default(), values.clone()),
-                [3.0, 1.0]
-            );
-            assert_eq!(rows::<burn::backend::NdArray>(&Default::default(), values), [3.0, 1.0]);
-        }
+        on_cpu_backends!(check);
     }
 }

@@ -1,7 +1,6 @@
 //! Rows without entries, which tests of all operators do not cover: kernels against references.
 
 use burn::backend::tensor::{Device, FloatTensor};
-use burn::backend::{Flex, NdArray};
 use burn::tensor::Shape;
 use burn_gnn_plan::{
     Activation, AttentionPlan, EpiloguePlan, NormBy, RelationalPlan, Segments, SoftmaxPlan,
@@ -121,10 +120,7 @@ fn products<B: GnnBackend>(backend: &str) {
 
 #[test]
 fn kernels_are_references() {
-    attention::<Flex>("flex");
-    attention::<NdArray>("ndarray");
-    softmax::<Flex>("flex");
-    softmax::<NdArray>("ndarray");
-    products::<Flex>("flex");
-    products::<NdArray>("ndarray");
+    on_cpu_backends!(attention);
+    on_cpu_backends!(softmax);
+    on_cpu_backends!(products);
 }

@@ -36,5 +36,5 @@ pub use folders::{data, golden};
 pub use record::take_list;
 pub use skip::{Kind, NO_ADAPTER, NO_F16, NO_GPU_BACKEND, check_required, skip};
 #[cfg(feature = "tensors")]
-pub use tensors::{devices, matrix, values};
+pub use tensors::{devices, matrix, named_devices, other_device, values};
 pub use watchdog::{Task, Watchdog};

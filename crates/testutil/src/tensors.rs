@@ -3,10 +3,25 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_structure::Stream;
 
-/// The CPU backends.
-#[allow(deprecated, reason = "Burn has deprecated its ndarray backend, but it is still in use")]
-pub fn devices() -> [Device; 2] {
-    [Device::flex(), Device::ndarray()]
+/// The CPU backends of this build, by name.
+pub fn named_devices() -> Vec<(&'static str, Device)> {
+    let mut all = vec![("flex", Device::flex())];
+    // Burn has deprecated its ndarray backend, but it is still in use.
+    #[cfg(feature = "ndarray")]
+    #[allow(deprecated)]
+    all.push(("ndarray", Device::ndarray()));
+    all
+}
+
+/// The CPU backends of this build.
+pub fn devices() -> Vec<Device> {
+    named_devices().into_iter().map(|(_, device)| device).collect()
+}
+
+/// A device other than [`Device::flex`], for tests of tensors on several devices: another backend, or Flex with
+/// autodiff in a build without one.
+pub fn other_device() -> Device {
+    devices().into_iter().nth(1).unwrap_or_else(|| Device::flex().autodiff())
 }
 
 /// Creates an f64 matrix of numbers in `-1..1` that are functions of `purpose`, row and column.

@@ -51,7 +51,7 @@ use crate::parallel::adjacency::Adjacency;
 /// `1 / Σ exp(score - max)`. Both are 0 for destinations without edges and if all scores are -inf.
 ///
 /// `first` and `second` are `a_src` and `a_dst`; or `first` is the scores per edge, and `second` is `None`.
-pub fn forward<T: Elem>(
+pub(crate) fn forward<T: Elem>(
     plan: &AttentionPlan,
     z: &[T],
     first: &[T],
@@ -78,7 +78,7 @@ pub struct GradInputs<'a, T: Elem> {
 }
 
 /// The gradients of `z`, of `a_src` or the scores, and of `a_dst`. A gradient is empty unless its flag is set.
-pub fn gradient<T: Elem>(
+pub(crate) fn gradient<T: Elem>(
     plan: &AttentionPlan,
     given: GradInputs<'_, T>,
     [dz, first, second]: [bool; 3],

@@ -64,7 +64,7 @@ impl<T: Elem> Vectorised for Piece<'_, T> {
 ///
 /// # Panics
 /// If the lengths differ.
-pub fn update<T: Elem>(f: AdamFactors, p: &mut [T], g: &[T], m: &mut [T], v: &mut [T]) {
+pub(crate) fn update<T: Elem>(f: AdamFactors, p: &mut [T], g: &[T], m: &mut [T], v: &mut [T]) {
     assert!(
         [g.len(), m.len(), v.len()] == [p.len(); 3],
         "one gradient and two moments for each parameter"

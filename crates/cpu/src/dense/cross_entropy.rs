@@ -79,7 +79,7 @@ fn sum_of<A: Acc>(buffer: &[A]) -> A {
 }
 
 /// The loss, and for each selected row the maximum logit and the inverse sum of exponentials.
-pub fn forward<T: Elem>(x: &[T], plan: &CrossEntropyPlan) -> (T, Vec<T::Acc>) {
+pub(crate) fn forward<T: Elem>(x: &[T], plan: &CrossEntropyPlan) -> (T, Vec<T::Acc>) {
     let [_, classes] = plan.shape();
     let (losses, stats) =
         collect_rows2(&evenly(plan.rows().len(), 8 * classes), [1, 2], &|run, losses, stats| {
@@ -121,7 +121,12 @@ impl<T: Elem> Vectorised for Forward<'_, '_, '_, T> {
 }
 
 /// The gradient of the logits; `grad` is the gradient of the loss.
-pub fn gradient<T: Elem>(grad: T, stats: &[T::Acc], x: &[T], plan: &CrossEntropyPlan) -> Vec<T> {
+pub(crate) fn gradient<T: Elem>(
+    grad: T,
+    stats: &[T::Acc],
+    x: &[T],
+    plan: &CrossEntropyPlan,
+) -> Vec<T> {
     let [n, classes] = plan.shape();
     // A linked list of the entries of each row, in ascending order, because a row may be selected more than once.
     let (mut first, mut next) = (vec![END; n], vec![END; plan.rows().len()]);

@@ -67,7 +67,7 @@ impl<'a> Mask<'a> {
 }
 
 /// Applies dropout to rows of `width` entries: sets dropped entries to 0 and scales the others.
-pub fn dropout_rows<T: Elem>(plan: &DropoutPlan, x: &[T], width: usize) -> Vec<T> {
+pub(crate) fn dropout_rows<T: Elem>(plan: &DropoutPlan, x: &[T], width: usize) -> Vec<T> {
     if x.is_empty() {
         return Vec::new();
     }

@@ -95,7 +95,7 @@ pub fn words(columns: usize) -> usize {
 
 /// `dropout(activation(x + bias))`. If `open` is set, also a bit for every entry that ReLU and dropout pass, in [`words`]
 /// words per row.
-pub fn forward<T: Elem>(
+pub(crate) fn forward<T: Elem>(
     x: &[T],
     bias: Option<&[T]>,
     plan: &EpiloguePlan,
@@ -116,7 +116,7 @@ pub fn forward<T: Elem>(
 }
 
 /// [`forward`], which overwrites `x`; returns the bits.
-pub fn forward_own<T: Elem>(
+pub(crate) fn forward_own<T: Elem>(
     x: &mut [T],
     bias: Option<&[T]>,
     plan: &EpiloguePlan,
@@ -222,7 +222,7 @@ pub enum Read<'a, T> {
 }
 
 /// The gradients of `x` and, if `bias` is set, of the bias.
-pub fn gradient<T: Elem>(
+pub(crate) fn gradient<T: Elem>(
     grad: &[T],
     kept: Read<'_, T>,
     plan: &EpiloguePlan,
@@ -245,7 +245,7 @@ pub fn gradient<T: Elem>(
 }
 
 /// [`gradient`], which overwrites `grad`; returns the gradient of the bias.
-pub fn gradient_own<T: Elem>(
+pub(crate) fn gradient_own<T: Elem>(
     grad: &mut [T],
     kept: Read<'_, T>,
     plan: &EpiloguePlan,

@@ -166,7 +166,7 @@ ops! {
 }
 
 /// Result of an operator on two operands, `plan.out_shape()`.
-pub fn forward<T: Elem>(plan: &GsddmmPlan, lhs: &[T], rhs: &[T]) -> Vec<T> {
+pub(crate) fn forward<T: Elem>(plan: &GsddmmPlan, lhs: &[T], rhs: &[T]) -> Vec<T> {
     // Such a plan has no offsets, and rows may be of any length.
     if plan.width() == 0 || plan.relation().num_edges() == 0 {
         return zeros(plan.relation().num_edges() * plan.out_width());
@@ -192,7 +192,7 @@ pub fn forward<T: Elem>(plan: &GsddmmPlan, lhs: &[T], rhs: &[T]) -> Vec<T> {
 }
 
 /// Result of a copy, `plan.out_shape()`: the row of `x` for every edge.
-pub fn copy<T: Elem>(plan: &GsddmmPlan, side: Side, x: &[T]) -> Vec<T> {
+pub(crate) fn copy<T: Elem>(plan: &GsddmmPlan, side: Side, x: &[T]) -> Vec<T> {
     let width = plan.width();
     if width == 0 || plan.relation().num_edges() == 0 {
         return zeros(plan.relation().num_edges() * width);

@@ -60,7 +60,7 @@ struct Job<'a, T> {
 }
 
 /// Gradient for one operand, `plan.operand_shape(side)`.
-pub fn gradient<T: Elem>(plan: &GsddmmPlan, side: Side, given: GradInputs<'_, T>) -> Vec<T> {
+pub(crate) fn gradient<T: Elem>(plan: &GsddmmPlan, side: Side, given: GradInputs<'_, T>) -> Vec<T> {
     let (relation, op) = (plan.relation(), plan.op());
     // Such a plan has no offsets, and rows may be of any length.
     if plan.width() == 0 || relation.num_edges() == 0 {

@@ -3,5 +3,6 @@
 mod forward;
 mod gradient;
 
-pub use forward::{copy, forward};
-pub use gradient::{GradInputs, gradient};
+pub(crate) use forward::{copy, forward};
+pub use gradient::GradInputs;
+pub(crate) use gradient::gradient;

@@ -15,7 +15,7 @@ use crate::simd::instruction_sets::{Vectorised, vectorised};
 use burn_gnn_plan::{Activation, AggregatePlan, DegreeScale, Side};
 
 /// The result of a plan. Operands that the plan does not have may be empty.
-pub fn forward<T: Elem>(plan: &AggregatePlan, x: &[T], weight: &[T], bias: &[T]) -> Vec<T> {
+pub(crate) fn forward<T: Elem>(plan: &AggregatePlan, x: &[T], weight: &[T], bias: &[T]) -> Vec<T> {
     let bias: Vec<_> = bias.iter().map(|b| b.acc()).collect();
     weighted_sum(&Weighted {
         rows: Adjacency::new(plan.relation().csc()),
@@ -41,7 +41,7 @@ pub struct GradInputs<'a, T> {
 }
 
 /// The gradients of `x` and of the bias, each if `wants` requests it.
-pub fn gradient<T: Elem>(
+pub(crate) fn gradient<T: Elem>(
     plan: &AggregatePlan,
     given: GradInputs<'_, T>,
     wants: [bool; 2],
@@ -70,7 +70,10 @@ pub fn gradient<T: Elem>(
 
 /// `d w_e = l_u r_v (x[u] · h[v])`, rounded once. The factors are applied to the dot products, one number per edge, so no
 /// scaled copy of an operand is made.
-pub fn gradient_of_weight<T: Elem>(plan: &AggregatePlan, given: GradInputs<'_, T>) -> Vec<T> {
+pub(crate) fn gradient_of_weight<T: Elem>(
+    plan: &AggregatePlan,
+    given: GradInputs<'_, T>,
+) -> Vec<T> {
     let [grad, x] = [given.grad, given.other].map(widen);
     let h = match plan.activation() {
         Activation::None => None,

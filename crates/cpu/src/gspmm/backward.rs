@@ -42,7 +42,7 @@ pub struct GradInputs<'a, T> {
 }
 
 /// Gradient for one operand, `plan.operand_shape(side)`.
-pub fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: GradInputs<'_, T>) -> Vec<T> {
+pub(crate) fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: GradInputs<'_, T>) -> Vec<T> {
     let job = Job { plan, side, given, width: plan.width() };
     // A plan of such a shape has no tables of offsets, and its operands may have any row length.
     if job.width == 0 || plan.relation().num_edges() == 0 {
@@ -64,7 +64,10 @@ pub fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: GradInputs<'_, T>)
 }
 
 /// The gradients of both operands in one pass over the edges; `None` if there is no kernel for this plan.
-pub fn gradients<T: Elem>(plan: &GspmmPlan, given: GradInputs<'_, T>) -> Option<(Vec<T>, Vec<T>)> {
+pub(crate) fn gradients<T: Elem>(
+    plan: &GspmmPlan,
+    given: GradInputs<'_, T>,
+) -> Option<(Vec<T>, Vec<T>)> {
     let job = Job { plan, side: Side::Lhs, given, width: plan.width() };
     let regular = job.width > 0
         && plan.relation().num_edges() > 0

@@ -15,13 +15,13 @@ use crate::simd::instruction_sets::{Baseline, InstructionSets};
 use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// The result of a plan. An operand that the operator does not read may be empty.
-pub fn forward<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Vec<T> {
+pub(crate) fn forward<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Vec<T> {
     run(plan, lhs, rhs, false).0
 }
 
 /// The result of max or min, and its argmax for the gradient: edge ids, or bits if [`bit_words`](super::bit_words)
 /// returns a number.
-pub fn forward_argmax<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Out<T> {
+pub(crate) fn forward_argmax<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Out<T> {
     run(plan, lhs, rhs, true)
 }
 
@@ -44,7 +44,7 @@ fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], argmax: bool) -> Out<T> 
 }
 
 /// Values and argmax; the argmax is empty unless it is requested.
-pub type Out<T> = (Vec<T>, Vec<i32>);
+pub(crate) type Out<T> = (Vec<T>, Vec<i32>);
 
 struct Job<'a, T> {
     rows: Adjacency<'a>,

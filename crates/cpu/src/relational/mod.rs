@@ -51,7 +51,7 @@ fn is_empty(plan: &RelationalPlan) -> bool {
 }
 
 /// The result of a plan; `norm` is an optional factor per edge.
-pub fn forward<T: Elem>(
+pub(crate) fn forward<T: Elem>(
     plan: &RelationalPlan,
     x: &[T],
     weight: &[T],
@@ -77,7 +77,10 @@ pub struct GradInputs<'a, T> {
 }
 
 /// The gradients of the input (if `weight` is given) and of the weights (if `x` is given), in one pass.
-pub fn gradient<T: Elem>(plan: &RelationalPlan, given: GradInputs<'_, T>) -> [Option<Vec<T>>; 2] {
+pub(crate) fn gradient<T: Elem>(
+    plan: &RelationalPlan,
+    given: GradInputs<'_, T>,
+) -> [Option<Vec<T>>; 2] {
     let GradInputs { grad, x, weight, norm } = given;
     if is_empty(plan) {
         let (x, weights) = (weight.map(|_| plan.x_shape()), x.map(|_| plan.weight_shape()));
@@ -104,7 +107,7 @@ pub fn gradient<T: Elem>(plan: &RelationalPlan, given: GradInputs<'_, T>) -> [Op
 }
 
 /// The gradient of `norm`.
-pub fn gradient_of_norm<T: Elem>(
+pub(crate) fn gradient_of_norm<T: Elem>(
     plan: &RelationalPlan,
     grad: &[T],
     x: &[T],

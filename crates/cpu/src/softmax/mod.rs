@@ -72,7 +72,7 @@ fn all<T: Elem>(plan: &SoftmaxPlan, kernel: &impl Block<T>) -> Vec<T> {
 }
 
 /// The softmax of logits, both `[num_edges, width]`.
-pub fn forward<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T> {
+pub(crate) fn forward<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T> {
     match plan.as_segments() {
         Some(segments) => segments::forward(segments, plan.width(), x),
         None => all(plan, &Forward { plan, x }),
@@ -80,7 +80,7 @@ pub fn forward<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T> {
 }
 
 /// The gradient of the logits, `y · (g - Σ y · g)`.
-pub fn gradient<T: Elem>(plan: &SoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
+pub(crate) fn gradient<T: Elem>(plan: &SoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
     match plan.as_segments() {
         Some(segments) => segments::gradient(segments, plan.width(), y, grad),
         None => all(plan, &Backward { plan, y, grad }),

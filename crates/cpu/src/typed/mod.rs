@@ -80,7 +80,7 @@ struct Job<'a, T: Elem> {
 }
 
 /// `out[row] = a[row] · b[k]`, where `k` is the matrix of the row. If `transposed` is set, the matrices are transposed.
-pub fn multiply<T: Elem>(plan: &TypedPlan, a: &[T], b: &[T], transposed: bool) -> Vec<T> {
+pub(crate) fn multiply<T: Elem>(plan: &TypedPlan, a: &[T], b: &[T], transposed: bool) -> Vec<T> {
     let (i, o) = (plan.d_input(), plan.d_output());
     let (k, n) = if transposed { (o, i) } else { (i, o) };
     let rows = plan.offsets().num_rows();
@@ -208,7 +208,7 @@ impl<A: Real> Vectorised for Narrow<'_, A> {
 }
 
 /// `d b[k] = Σ a[row]ᵀ · grad[row]`, `[matrices, d_input, d_output]`.
-pub fn gradient_of_matrices<T: Elem>(plan: &TypedPlan, grad: &[T], a: &[T]) -> Vec<T> {
+pub(crate) fn gradient_of_matrices<T: Elem>(plan: &TypedPlan, grad: &[T], a: &[T]) -> Vec<T> {
     let (i, o) = (plan.d_input(), plan.d_output());
     let size = i * o;
     let total = plan

@@ -179,5 +179,6 @@ pub(crate) fn anywhere(g: &Graph, parts: usize, trainers: usize, seed: u64) -> P
 
 /// CPU devices in this build, with autodiff.
 pub(crate) fn devices() -> Vec<(&'static str, Device)> {
-    vec![("flex", Device::flex().autodiff()), ("ndarray", Device::ndarray().autodiff())]
+    let all = burn_gnn_testutil::named_devices();
+    all.into_iter().map(|(name, device)| (name, device.autodiff())).collect()
 }

@@ -70,7 +70,7 @@ macro_rules! shared_tests {
             }
             training {
                 equals_one_machine_on_flex: [1, 2, 4],
-                equals_one_machine_on_ndarray: [1, 2, 4],
+                equals_one_machine_on_other_backends: [1, 2, 4],
                 without_halo_gradients_losses_differ: [2],
                 ranks_with_nothing_to_do: [4],
             }

@@ -1,8 +1,5 @@
 //! Partitioning, communicators, halo exchange and training on parts, end to end.
 
-// Burn deprecates its NdArray backend, which is still supported here.
-#![allow(deprecated)]
-
 #[macro_use]
 mod list;
 

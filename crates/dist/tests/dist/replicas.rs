@@ -58,9 +58,9 @@ fn bits(model: &Model) -> Vec<Vec<u8>> {
 
 /// Models without a shared seed are an error; after a broadcast all ranks have the bits of rank 0.
 pub(crate) fn models_are_made_equal(n: usize) {
-    // NdArray has no f16.
+    // The other backend has no f16.
     for (device, third) in
-        [(Device::flex(), DType::F16), (Device::ndarray().autodiff(), DType::F32)]
+        [(Device::flex(), DType::F16), (burn_gnn_testutil::other_device().autodiff(), DType::F32)]
     {
         let ranks = run(n, |comm| {
             let rank = comm.rank();

@@ -334,8 +334,10 @@ pub(crate) fn equals_one_machine_on_flex(n: usize) {
 }
 
 /// Without the empty type: Burn's matmul on NdArray does not support matrices without rows.
-pub(crate) fn equals_one_machine_on_ndarray(n: usize) {
-    equal_everywhere(n, "ndarray", &Device::ndarray().autodiff(), false);
+pub(crate) fn equals_one_machine_on_other_backends(n: usize) {
+    for (name, device) in crate::graphs::devices().into_iter().skip(1) {
+        equal_everywhere(n, name, &device, false);
+    }
 }
 
 /// The test above depends on the backward pass of the exchange.

@@ -207,12 +207,6 @@ mod tests {
     use super::*;
     use crate::features::column::ColumnKind;
 
-    /// Burn deprecates its ndarray backend, which users still need.
-    #[allow(deprecated)]
-    fn ndarray() -> Device {
-        Device::ndarray()
-    }
-
     fn frame(device: &Device) -> Frame {
         let mut f = Frame::new("nodes of `a`", 3);
         f.insert("x", Tensor::<2>::from_data([[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]], device))
@@ -240,9 +234,9 @@ mod tests {
     #[test]
     fn columns_move_to_a_device() {
         let here = frame(&Device::flex());
-        let there = here.to_device(&ndarray());
+        let there = here.to_device(&burn_gnn_testutil::other_device());
         assert!(
-            there.columns().all(|(_, c)| *c.device() == ndarray())
+            there.columns().all(|(_, c)| *c.device() == burn_gnn_testutil::other_device())
                 && here.columns().all(|(_, c)| *c.device() == Device::flex())
         );
         let back = there.to_device(&Device::flex());
@@ -253,7 +247,7 @@ mod tests {
 
     #[test]
     fn columns_come_back_at_their_rank_and_kind() {
-        for device in [Device::flex(), ndarray()] {
+        for device in burn_gnn_testutil::devices() {
             let f = frame(&device);
             assert_eq!(
                 f.get::<2>("x").unwrap().into_data().try_to_vec::<f32>().unwrap(),
@@ -278,7 +272,7 @@ mod tests {
 
     #[test]
     fn rows_are_selected_and_joined_for_every_kind() {
-        for device in [Device::flex(), ndarray()] {
+        for device in burn_gnn_testutil::devices() {
             let f = frame(&device);
             let pick = |name: &str, ids: &[u32]| f.column(name).unwrap().select(ids);
             assert_eq!(
@@ -304,7 +298,7 @@ mod tests {
 
     #[test]
     fn rank_six_is_selected_and_joined_too() {
-        for device in [Device::flex(), ndarray()] {
+        for device in burn_gnn_testutil::devices() {
             let data = TensorData::new((0..8).map(|i| i as f32).collect(), [2, 1, 2, 1, 2, 1]);
             let c = Column::new(Tensor::<6>::from_data(data, &device));
             let last = c.select(&[1]);
@@ -347,7 +341,8 @@ mod tests {
         assert!(
             matches!(&e, GraphError::ColumnMismatch { what: "dtype", expected, actual, .. } if expected == "F32" && actual == "F64")
         );
-        let e = f.insert("z", Tensor::<1>::zeros([3], &ndarray())).unwrap_err();
+        let e =
+            f.insert("z", Tensor::<1>::zeros([3], &burn_gnn_testutil::other_device())).unwrap_err();
         assert!(matches!(&e, GraphError::ColumnMismatch { what: "device", .. }), "{e}");
         let e = f.insert("z", Tensor::<1>::zeros([4], &device)).unwrap_err();
         assert_eq!(

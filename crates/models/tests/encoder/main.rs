@@ -1,7 +1,5 @@
 //! The feature encoder compared with plain loops, on both CPU backends, in f64.
 
-#![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
-
 mod sparse;
 
 use AttrType::{Float, Int, Text};

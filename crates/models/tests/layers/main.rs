@@ -1,8 +1,6 @@
 //! Tests of every layer: results do not depend on the numbering of nodes and edges, blocks and graphs give equal results,
 //! gradients equal finite differences, files restore weights, and formulas that golden vectors do not cover.
 
-#![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
-
 mod errors;
 mod fixtures;
 mod formulas;

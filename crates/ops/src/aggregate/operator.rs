@@ -2,7 +2,8 @@
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn_gnn_cpu::aggregate as kernel;
+use burn_gnn_cpu::Kernels;
+use burn_gnn_cpu::aggregate::GradInputs;
 #[cfg(feature = "cube")]
 use burn_gnn_cube as cube;
 use burn_gnn_plan::AggregatePlan;
@@ -40,7 +41,7 @@ impl Operator for AggregatePlan {
             let (weight, bias) =
                 (floats_or_none::<B, T>(weight.as_ref()), floats_or_none::<B, T>(bias.as_ref()));
             Tensors::one(B::from_floats(
-                kernel::forward(self, &B::floats::<T>(&x), &weight, &bias),
+                T::aggregate(self, &B::floats::<T>(&x), &weight, &bias),
                 self.out_shape(),
             ))
         })
@@ -89,16 +90,16 @@ impl Operator for AggregateGrad {
             // Frees `x` before the gradient of `x` is allocated.
             let d_weight = x.map(|x| {
                 let other = &B::floats::<T>(&x);
-                kernel::gradient_of_weight(
+                T::aggregate_gradient_of_weight(
                     plan,
-                    kernel::GradInputs { grad: &grad, out: &out, other },
+                    GradInputs { grad: &grad, out: &out, other },
                 )
             });
             let weight = floats_or_none::<B, T>(weight.as_ref());
-            let inputs = kernel::GradInputs { grad: &grad, out: &out, other: &weight };
+            let inputs = GradInputs { grad: &grad, out: &out, other: &weight };
             let [d_x, d_bias] = match [self.x, self.bias] {
                 [false, false] => [None, None],
-                wants => kernel::gradient(plan, inputs, wants),
+                wants => T::aggregate_gradient(plan, inputs, wants),
             };
             let all = [
                 (d_x, plan.in_shape()),

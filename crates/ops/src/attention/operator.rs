@@ -4,7 +4,8 @@ use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 #[cfg(feature = "cube")]
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_cpu::{Elem, attention as kernel};
+use burn_gnn_cpu::attention::GradInputs;
+use burn_gnn_cpu::{Elem, Kernels};
 #[cfg(feature = "cube")]
 use burn_gnn_cube::{self as cube, AttentionScores};
 use burn_gnn_plan::AttentionPlan;
@@ -55,7 +56,7 @@ impl Operator for AttentionPlan {
         let (z, first, second) = operands(self, inputs);
         by_dtype!(z.dtype(), T => {
             let second = second.as_ref().map(B::floats::<T>);
-            let (out, stats) = kernel::forward::<T>(
+            let (out, stats) = T::attention(
                 self,
                 &B::floats::<T>(&z),
                 &B::floats::<T>(&first),
@@ -98,7 +99,7 @@ impl Operator for AttentionGrad {
         let inputs = self.read(inputs);
         by_dtype!(inputs.grad.dtype(), T => {
             let second = inputs.second.as_ref().map(B::floats::<T>);
-            let slices = kernel::GradInputs::<'_, T> {
+            let slices = GradInputs::<'_, T> {
                 grad: &B::floats::<T>(&inputs.grad),
                 out: &B::floats::<T>(&inputs.out),
                 stats: &B::floats::<<T as Elem>::Acc>(&inputs.stats),
@@ -107,7 +108,7 @@ impl Operator for AttentionGrad {
                 second: second.as_deref(),
             };
             let [d_z, d_first, d_second] =
-                kernel::gradient::<T>(&self.plan, slices, [self.z, self.first, self.second]);
+                T::attention_gradient(&self.plan, slices, [self.z, self.first, self.second]);
             let [of_z, of_first, of_second] = self.shapes();
             let all = self.wanted([(d_z, of_z), (d_first, of_first), (d_second, of_second)]);
             all.into_iter().map(|(data, shape)| B::from_floats(data, shape.into())).collect()

@@ -2,7 +2,7 @@
 
 pub(crate) mod operator;
 pub(crate) mod reference;
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[cfg(all(test, feature = "flex"))]
 mod segment_tests;
 
 pub use burn_gnn_plan::NormBy;

@@ -2,7 +2,7 @@
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn_gnn_cpu::softmax as kernel;
+use burn_gnn_cpu::Kernels;
 use burn_gnn_plan::SoftmaxPlan;
 
 use crate::edge_softmax::reference;
@@ -27,7 +27,7 @@ impl Operator for SoftmaxPlan {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
         Tensors::one(by_dtype!(x.dtype(), T => {
-            B::from_floats(kernel::forward::<T>(self, &B::floats(&x)), self.shape())
+            B::from_floats(T::softmax(self, &B::floats(&x)), self.shape())
         }))
     }
     #[cfg(feature = "cube")]
@@ -61,7 +61,7 @@ impl Operator for SoftmaxGrad {
         let ([grad, y], plan) = (inputs.take(), &self.0);
         Tensors::one(by_dtype!(grad.dtype(), T => {
             B::from_floats(
-                kernel::gradient::<T>(plan, &B::floats(&y), &B::floats(&grad)),
+                T::softmax_gradient(plan, &B::floats(&y), &B::floats(&grad)),
                 plan.shape(),
             )
         }))

@@ -1,8 +1,5 @@
 //! Segments whose entries are all masked, in the kernel and in what a backend without kernels runs.
-// Burn has deprecated its ndarray backend; people still use it.
-#![allow(deprecated)]
 
-use burn::backend::{Flex, NdArray};
 use burn_gnn_plan::{Segments, SoftmaxPlan};
 
 use crate::operator::Operator;
@@ -27,6 +24,5 @@ fn masks<B: Host>(backend: &str) {
 
 #[test]
 fn groups_of_masks() {
-    masks::<Flex>("flex");
-    masks::<NdArray>("ndarray");
+    on_cpu_backends!(masks);
 }

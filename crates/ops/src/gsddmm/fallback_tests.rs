@@ -1,8 +1,8 @@
 //! What a backend without kernels runs, against the kernels of the CPU backends; and the gradients that
 //! run as a GSpMM against those that do not.
 
+use burn::backend::Flex;
 use burn::backend::tensor::{Device, FloatTensor};
-use burn::backend::{Flex, NdArray};
 use burn_gnn_graph::Relation;
 use burn_gnn_plan::{Gather, GsddmmPlan, NormBy, SddmmOp, Side, SoftmaxPlan, Target};
 
@@ -95,13 +95,8 @@ fn one<B: GnnBackend>(
 }
 
 #[test]
-fn on_flex() {
-    compare::<Flex>("flex");
-}
-
-#[test]
-fn on_ndarray() {
-    compare::<NdArray>("ndarray");
+fn on_cpu_backends() {
+    on_cpu_backends!(compare);
 }
 
 fn compare_softmax<B: GnnBackend>(backend: &str) {
@@ -125,8 +120,7 @@ fn compare_softmax<B: GnnBackend>(backend: &str) {
 
 #[test]
 fn softmax_on_cpu_backends() {
-    compare_softmax::<Flex>("flex");
-    compare_softmax::<NdArray>("ndarray");
+    on_cpu_backends!(compare_softmax);
 }
 
 /// Gradients of `x / w` for `w`, where `w²` is out of the range of f32 and the gradient is not.

@@ -1,6 +1,6 @@
 //! Computes GSDDMM: one result per edge, from features of its endpoints and of the edge.
 
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[cfg(all(test, feature = "flex"))]
 #[allow(deprecated)]
 mod fallback_tests;
 pub(crate) mod general;

@@ -2,7 +2,8 @@
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn_gnn_cpu::gsddmm as kernel;
+use burn_gnn_cpu::Kernels;
+use burn_gnn_cpu::gsddmm::GradInputs;
 use burn_gnn_plan::{Gather, GsddmmPlan, SddmmOp, Side};
 
 use crate::gsddmm::reference;
@@ -42,9 +43,9 @@ impl Operator for GsddmmPlan {
         by_dtype!(lhs.dtype(), T => {
             let lhs = B::floats::<T>(&lhs);
             let out = match self.op() {
-                SddmmOp::CopyLhs => kernel::copy::<T>(self, Side::Lhs, &lhs),
-                SddmmOp::CopyRhs => kernel::copy::<T>(self, Side::Rhs, &lhs),
-                _ => kernel::forward::<T>(self, &lhs, &B::floats(&inputs.float())),
+                SddmmOp::CopyLhs => T::gsddmm_copy(self, Side::Lhs, &lhs),
+                SddmmOp::CopyRhs => T::gsddmm_copy(self, Side::Rhs, &lhs),
+                _ => T::gsddmm(self, &lhs, &B::floats(&inputs.float())),
             };
             Tensors::one(B::from_floats(out, self.out_shape()))
         })
@@ -135,10 +136,10 @@ impl Operator for GsddmmGrad {
                 floats_or_none::<B, T>(inputs.lhs.as_ref()),
                 floats_or_none::<B, T>(inputs.rhs.as_ref()),
             );
-            let d = kernel::gradient::<T>(
+            let d = T::gsddmm_gradient(
                 plan,
                 *side,
-                kernel::GradInputs { grad: &B::floats::<T>(&inputs.grad), lhs: &lhs, rhs: &rhs },
+                GradInputs { grad: &B::floats::<T>(&inputs.grad), lhs: &lhs, rhs: &rhs },
             );
             Tensors::one(B::from_floats(d, plan.operand_shape(*side)))
         })

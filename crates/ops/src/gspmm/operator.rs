@@ -3,7 +3,8 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{DType, Shape};
-use burn_gnn_cpu::gspmm as kernel;
+use burn_gnn_cpu::Kernels;
+use burn_gnn_cpu::gspmm::{GradInputs, bit_words};
 use burn_gnn_plan::{BinaryOp, GspmmPlan, Side};
 
 use crate::gspmm::reference;
@@ -47,13 +48,13 @@ impl Gspmm {
         GspmmGrad { plan: self.plan.clone(), wants: [of(Side::Lhs), of(Side::Rhs)] }
     }
     /// Runs the CPU kernel.
-    fn rows<B: Host, T: Float>(&self, lhs: &[T], rhs: &[T]) -> Tensors<B> {
+    fn rows<B: Host, T: Float + Kernels>(&self, lhs: &[T], rhs: &[T]) -> Tensors<B> {
         let plan = &self.plan;
         if !self.argmax {
-            return Tensors::one(B::from_floats(kernel::forward(plan, lhs, rhs), plan.out_shape()));
+            return Tensors::one(B::from_floats(T::gspmm(plan, lhs, rhs), plan.out_shape()));
         }
-        let (out, arg) = kernel::forward_argmax(plan, lhs, rhs);
-        let shape = match kernel::bit_words(plan) {
+        let (out, arg) = T::gspmm_argmax(plan, lhs, rhs);
+        let shape = match bit_words(plan) {
             Some(words) => Shape::from(vec![plan.relation().num_edges(), words]),
             None => plan.out_shape(),
         };
@@ -203,18 +204,18 @@ impl Operator for GspmmGrad {
             );
             let grad = B::floats::<T>(&inputs.grad);
             let slices =
-                || kernel::GradInputs { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
+                || GradInputs { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
             let tensor = |side, d| B::from_floats(d, plan.operand_shape(side));
             // Both gradients in one pass, where there is a kernel for it.
             if self.wants == [true; 2]
                 && arg.is_none()
                 && inputs.lhs.is_some()
                 && inputs.rhs.is_some()
-                && let Some((l, r)) = kernel::gradients(plan, slices())
+                && let Some((l, r)) = T::gspmm_gradients(plan, slices())
             {
                 return vec![tensor(Side::Lhs, l), tensor(Side::Rhs, r)].into();
             }
-            self.wanted().map(|side| tensor(side, kernel::gradient(plan, side, slices()))).collect()
+            self.wanted().map(|side| tensor(side, T::gspmm_gradient(plan, side, slices()))).collect()
         })
     }
     #[cfg(feature = "cube")]

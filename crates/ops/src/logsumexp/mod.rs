@@ -5,7 +5,7 @@ mod reference;
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::{DType, FloatDType, Tensor};
-use burn_gnn_cpu::logsumexp as kernel;
+use burn_gnn_cpu::Kernels;
 use burn_gnn_plan::{LogSumExpPlan, Segments};
 
 use crate::check::{accept, check_operand};
@@ -165,7 +165,7 @@ impl Operator for LogSumExpPlan {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
         Tensors::one(by_dtype!(x.dtype(), T => {
-            B::from_floats(kernel::forward::<T>(self, &B::floats(&x)), self.out_shape())
+            B::from_floats(T::logsumexp(self, &B::floats(&x)), self.out_shape())
         }))
     }
     fn gradient(&self, _tracked: &[bool]) -> Gradient {
@@ -194,7 +194,7 @@ impl Operator for LogSumExpGrad {
         let ([grad, x], plan) = (inputs.take(), &self.0);
         Tensors::one(by_dtype!(x.dtype(), T => {
             B::from_floats(
-                kernel::gradient::<T>(plan, &B::floats(&x), &B::floats(&grad)),
+                T::logsumexp_gradient(plan, &B::floats(&x), &B::floats(&grad)),
                 plan.softmax().shape(),
             )
         }))

@@ -119,7 +119,7 @@ impl<B: GnnBackend, C: CheckpointStrategy> GnnBackend for Autodiff<B, C> {
         let is_tracked = tracked.contains(&true);
         match op.gradient(&tracked) {
             Gradient::Backward(keeps) => {
-                #[cfg(all(test, feature = "flex", feature = "ndarray"))]
+                #[cfg(all(test, feature = "flex"))]
                 if is_tracked {
                     super::property_tests::keeping(&op, inner(inputs.clone()), &tracked, &keeps);
                 }

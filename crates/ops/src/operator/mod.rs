@@ -16,7 +16,7 @@ pub(crate) mod cpu;
 mod definition;
 #[cfg(feature = "fusion")]
 mod fusion;
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[cfg(all(test, feature = "flex"))]
 pub(crate) mod property_tests;
 mod tensors;
 

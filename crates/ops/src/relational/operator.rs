@@ -2,7 +2,8 @@
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn_gnn_cpu::relational as kernel;
+use burn_gnn_cpu::Kernels;
+use burn_gnn_cpu::relational::GradInputs;
 #[cfg(feature = "cube")]
 use burn_gnn_cube as cube;
 use burn_gnn_plan::RelationalPlan;
@@ -38,7 +39,7 @@ impl Operator for Relational {
         let (x, weight, norm) = (inputs.float(), inputs.float(), inputs.float_if(self.scaled));
         by_dtype!(x.dtype(), T => {
             let norm = norm.as_ref().map(B::floats::<T>);
-            let out = kernel::forward::<T>(
+            let out = T::relational(
                 plan,
                 &B::floats::<T>(&x),
                 &B::floats::<T>(&weight),
@@ -92,18 +93,18 @@ impl Operator for RelationalGrad {
                 [&inputs.x, &inputs.weight, &inputs.norm].map(|x| x.as_ref().map(B::floats::<T>));
             let grad = B::floats::<T>(&inputs.grad);
             // The gradient of either operand reads the other one.
-            let operands = kernel::GradInputs {
+            let operands = GradInputs {
                 grad: &grad,
                 x: x.as_deref().filter(|_| self.weight),
                 weight: weight.as_deref().filter(|_| self.x),
                 norm: norm.as_deref(),
             };
             let [d_x, d_weight] = match self.x || self.weight {
-                true => kernel::gradient::<T>(plan, operands),
+                true => T::relational_gradient(plan, operands),
                 false => [None, None],
             };
             let both = x.as_deref().zip(weight.as_deref()).filter(|_| self.norm);
-            let d_norm = both.map(|(x, w)| kernel::gradient_of_norm::<T>(plan, &grad, x, w));
+            let d_norm = both.map(|(x, w)| T::relational_gradient_of_norm(plan, &grad, x, w));
             let all = [
                 (d_x, plan.x_shape()),
                 (d_weight, plan.weight_shape()),

@@ -3,7 +3,8 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
-use burn_gnn_cpu::split_rows as kernel;
+use burn_gnn_cpu::Kernels;
+use burn_gnn_cpu::split_rows::FilledByPart;
 use bytemuck::Zeroable;
 
 use crate::operator::cpu::{Host, by_dtype};
@@ -20,7 +21,7 @@ pub(crate) fn put<B: Host>(grad: FloatTensor<B>, split: &Split, part: usize) -> 
     by_dtype!(grad.dtype(), T => {
         let width = grad.shape()[1..].iter().product();
         split.grads.with(
-            || kernel::FilledByPart::<T>::new(plan, width),
+            || FilledByPart::<T>::new(plan, width),
             |all| all.put(part, &B::floats::<T>(&grad)),
         );
         B::from_floats(vec![T::zeroed()], Shape::from([1]))
@@ -37,8 +38,8 @@ pub(crate) fn joined<B: Host>(due: &FloatTensor<B>, split: &Split, shape: Shape)
         let width = shape[1..].iter().product();
         let all = split
             .grads
-            .take::<kernel::FilledByPart<T>>()
-            .unwrap_or_else(|| kernel::FilledByPart::new(plan, width));
+            .take::<FilledByPart<T>>()
+            .unwrap_or_else(|| FilledByPart::new(plan, width));
         B::from_floats(all.joined(), shape)
     })
 }
@@ -48,11 +49,11 @@ fn add<B: Host>(mut all: FloatTensor<B>, first: FloatTensor<B>) -> FloatTensor<B
     by_dtype!(all.dtype(), T => {
         let first = B::floats::<T>(&first);
         if let Some(own) = B::floats_mut::<T>(&mut all) {
-            kernel::add_to(own, &first);
+            T::add_to(own, &first);
             return all;
         }
         let mut copy = B::floats::<T>(&all).into_owned();
-        kernel::add_to(&mut copy, &first);
+        T::add_to(&mut copy, &first);
         B::from_floats(copy, all.shape())
     })
 }
@@ -60,6 +61,6 @@ fn add<B: Host>(mut all: FloatTensor<B>, first: FloatTensor<B>) -> FloatTensor<B
 /// Appends rows of zeros to `first`, up to `shape`.
 fn extend<B: Host>(first: FloatTensor<B>, shape: Shape) -> FloatTensor<B> {
     by_dtype!(first.dtype(), T => {
-        B::from_floats(kernel::extend::<T>(&B::floats::<T>(&first), shape.num_elements()), shape)
+        B::from_floats(T::extend(&B::floats::<T>(&first), shape.num_elements()), shape)
     })
 }

@@ -29,7 +29,7 @@ pub(crate) fn first_rows<const D: usize>(x: Tensor<D>, rows: usize) -> (Tensor<D
     }
 }
 
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[cfg(all(test, feature = "flex"))]
 #[allow(deprecated)]
 mod tests {
     use burn::tensor::{Device, TensorData};

@@ -47,7 +47,7 @@ pub(crate) fn cut<const D: usize>(x: Tensor<D>, plan: SplitPlan) -> Vec<Tensor<D
     (0..plan.plan().parts()).map(part).collect()
 }
 
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[cfg(all(test, feature = "flex"))]
 #[allow(deprecated)]
 pub(crate) mod tests {
     use burn::tensor::{Device, TensorData};
@@ -62,7 +62,8 @@ pub(crate) mod tests {
     /// Every available backend.
     pub(crate) fn devices() -> Vec<Device> {
         #[allow(unused_mut)]
-        let mut all = vec![Device::flex().autodiff(), Device::ndarray().autodiff()];
+        let mut all: Vec<_> =
+            burn_gnn_testutil::devices().into_iter().map(Device::autodiff).collect();
         let cpus = all.len();
         #[cfg(feature = "cuda")]
         if !Device::enumerate(burn::tensor::DeviceType::Cuda).is_empty() {

@@ -2,7 +2,7 @@
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn_gnn_cpu::typed as kernel;
+use burn_gnn_cpu::Kernels;
 use burn_gnn_plan::TypedPlan;
 
 #[cfg(feature = "cube")]
@@ -17,7 +17,7 @@ fn multiply<B: Host>(plan: &TypedPlan, inputs: Tensors<B>, transposed: bool) -> 
     let shape = if transposed { plan.a_shape() } else { plan.out_shape() };
     by_dtype!(a.dtype(), T => {
         Tensors::one(B::from_floats(
-            kernel::multiply::<T>(plan, &B::floats::<T>(&a), &B::floats::<T>(&b), transposed),
+            T::typed_product(plan, &B::floats::<T>(&a), &B::floats::<T>(&b), transposed),
             shape,
         ))
     })
@@ -92,7 +92,7 @@ impl Operator for TypedGrad {
         let [grad, a] = inputs.take();
         by_dtype!(grad.dtype(), T => {
             Tensors::one(B::from_floats(
-                kernel::gradient_of_matrices::<T>(
+                T::typed_product_gradient(
                     plan,
                     &B::floats::<T>(&grad),
                     &B::floats::<T>(&a),

@@ -34,8 +34,6 @@
 //! | `random_graphs` | GSpMM against the reference on named and random graphs |
 //! | `stars` | nodes with 100,000 edges |
 //! | `stress` | many threads on fresh graphs: no deadlock, results of one thread |
-// Burn has deprecated its ndarray backend; users still enable it.
-#![allow(deprecated)]
 
 mod calls;
 mod families;

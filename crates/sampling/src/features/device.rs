@@ -179,12 +179,6 @@ mod tests {
     use crate::features::memory::MemoryRows;
     use crate::features::row_type::RowType;
 
-    /// Burn deprecates its ndarray backend, which users still need.
-    #[allow(deprecated)]
-    fn ndarray() -> Device {
-        Device::ndarray()
-    }
-
     fn source() -> MemoryRows {
         let rows: Vec<f32> = (0..40).map(|i| i as f32).collect();
         MemoryRows::new(&rows, 4, RowType::F32).unwrap()
@@ -193,7 +187,7 @@ mod tests {
     /// Any split, any groups: two devices that share the rows, each a separate group, one of no group.
     #[test]
     fn rows_do_not_depend_on_the_split() {
-        let (a, b) = (Device::flex(), ndarray());
+        let (a, b) = (Device::flex(), burn_gnn_testutil::other_device());
         let order = [7u32, 0, 9, 3, 1, 2, 4, 5, 6, 8];
         let ids = [9u32, 1, 7, 7, 8, 0, 3, 2];
         for ratio in [0.0, 0.3, 0.5, 1.0] {

@@ -228,12 +228,6 @@ mod tests {
     use crate::features::format::write_rows;
     use crate::features::source::{IndexedRows, NO_ROW};
 
-    /// Burn deprecates its ndarray backend, which users still need.
-    #[allow(deprecated)]
-    fn ndarray() -> Device {
-        Device::ndarray()
-    }
-
     /// Rows `first..first + rows` of the table whose number `i` is `i`, in rows of 3.
     fn tensor(first: usize, rows: usize, device: &Device) -> Tensor<2> {
         let numbers: Vec<f32> = (first * 3..(first + rows) * 3).map(|i| i as f32).collect();
@@ -242,7 +236,7 @@ mod tests {
 
     #[test]
     fn parts_are_one_table() {
-        let (a, b) = (Device::flex(), ndarray());
+        let (a, b) = (Device::flex(), burn_gnn_testutil::other_device());
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("rows");
         write_rows(&file, &MemoryRows::from_tensor(tensor(9, 4, &a)), RowType::F32).unwrap();
@@ -315,9 +309,13 @@ mod tests {
         assert_eq!(x.dtype(), DType::F32);
         assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), [9.0, 10.0, 11.0, 0.0, 1.0, 2.0]);
         // A device without f16 reads them all the same, and keeps none.
-        let x = rows.gather_tensor(&[2, 1], &ndarray()).unwrap();
+        let x = rows.gather_tensor(&[2, 1], &burn_gnn_testutil::other_device()).unwrap();
         assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), [6.0, 7.0, 8.0, 3.0, 4.0, 5.0]);
-        let e = UnifiedRows::from_tensors([(half(0), Placement::Device(ndarray()))]).unwrap_err();
+        let e = UnifiedRows::from_tensors([(
+            half(0),
+            Placement::Device(burn_gnn_testutil::other_device()),
+        )])
+        .unwrap_err();
         assert!(matches!(e, GraphError::Setting { arg: "placement", .. }), "{e}");
     }
 

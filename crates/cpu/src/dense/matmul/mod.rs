@@ -20,7 +20,7 @@ pub type Matrix<'a, T> = (&'a [T], [usize; 2]);
 ///
 /// # Panics
 /// If sizes do not fit each other or the slices.
-pub fn product<A: Real>(
+pub(crate) fn product<A: Real>(
     (l, l_size): Matrix<'_, A>,
     (r, r_size): Matrix<'_, A>,
     transposed: Transposed,
@@ -43,7 +43,11 @@ pub fn product<A: Real>(
 ///
 /// # Panics
 /// If sizes do not fit each other or the slices.
-pub fn add_product<A: Real>((x, x_size): Matrix<'_, A>, (w, w_size): Matrix<'_, A>, sum: &mut [A]) {
+pub(crate) fn add_product<A: Real>(
+    (x, x_size): Matrix<'_, A>,
+    (w, w_size): Matrix<'_, A>,
+    sum: &mut [A],
+) {
     Product::new(x_size, w_size, Transposed::default()).onto(x, w, sum);
 }
 
@@ -52,7 +56,7 @@ pub fn add_product<A: Real>((x, x_size): Matrix<'_, A>, (w, w_size): Matrix<'_, 
 ///
 /// # Panics
 /// If sizes do not fit each other or the slices.
-pub fn product_of_halves<T: Elem<Acc = f32>>(
+pub(crate) fn product_of_halves<T: Elem<Acc = f32>>(
     (l, l_size): Matrix<'_, T>,
     (r, r_size): Matrix<'_, T>,
     transposed: Transposed,

@@ -78,11 +78,9 @@ fn the_other_types() {
     );
 }
 
-// Burn deprecates its ndarray backend, which users still need.
-#[allow(deprecated)]
 #[test]
 fn columns_keep_their_type() {
-    for device in [Device::flex(), Device::ndarray()] {
+    for device in burn_gnn_testutil::devices() {
         let column = |descr: &str, shape: &str, data: &[u8]| {
             read(&npy_bytes(descr, false, shape, data)).unwrap().into_column(&device)
         };

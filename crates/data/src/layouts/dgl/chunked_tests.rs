@@ -120,11 +120,9 @@ fn chunks_in_parquet() {
     assert_eq!(c.graph.nodes("author").unwrap().get::<3>("cube").unwrap().dims(), [3, 2, 2]);
 }
 
-// Burn deprecates its ndarray backend, which users still need.
-#[allow(deprecated)]
 #[test]
 fn chunks_are_concatenated() {
-    for device in [Device::flex(), Device::ndarray()] {
+    for device in burn_gnn_testutil::devices() {
         let c = toy(&device, |_, _| {}).unwrap();
         let writes = c.graph.relation("writes").unwrap();
         assert_eq!(

@@ -136,10 +136,8 @@ impl Mlp {
     }
 }
 
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[cfg(all(test, feature = "flex"))]
 mod tests {
-    #![allow(deprecated)] // `Device::ndarray`
-
     use burn::tensor::DType;
 
     use super::*;
@@ -158,7 +156,7 @@ mod tests {
 
     #[test]
     fn gelu_and_its_gradient_are_exact() {
-        for device in [Device::flex(), Device::ndarray()] {
+        for device in burn_gnn_testutil::devices() {
             let [y, grad] = both(&device, gelu, &POINTS);
             let h = 1e-4;
             let at = |d: f64| both(&device, gelu, &POINTS.map(|x| x + d))[0].clone();
@@ -174,7 +172,7 @@ mod tests {
     /// The gradient is 0 for any `eps`, and for numbers that rounding has made negative.
     #[test]
     fn a_root_has_no_gradient_at_0() {
-        for device in [Device::flex(), Device::ndarray()] {
+        for device in burn_gnn_testutil::devices() {
             let [y, grad] = both(&device, |x| root(x, 1e-30), &[0.0, -1e-17, 4.0]);
             assert_eq!(y, [1e-15, 1e-15, 2.0], "{device:?}");
             assert_eq!(grad, [0.0, 0.0, 0.25], "{device:?}");

@@ -206,7 +206,7 @@ fn edge_weight_norm_validates_weights_and_views() {
 /// Where all weights of a sum are 0, the normalised weights are 0 with gradient 0; other gradients are finite.
 #[test]
 fn edge_weight_norm_of_sums_that_are_0() {
-    for device in devices().map(|device| device.autodiff()) {
+    for device in devices().into_iter().map(|device| device.autodiff()) {
         // Edges 3, 4 and 5 are all edges into node 4; edges 4 and 5 are all edges out of node 3.
         let weights = [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 4.0, 5.0];
         for norm in [DegreeNorm::Both, DegreeNorm::BothIn, DegreeNorm::Left, DegreeNorm::Right] {

@@ -162,7 +162,7 @@ fn gradients<M: NodeClassifier>(
 
 #[test]
 fn gradients_on_blocks_are_those_of_the_graph() {
-    for device in devices().map(Device::autodiff) {
+    for device in devices().into_iter().map(Device::autodiff) {
         let plain = device.clone().without_autodiff();
         let g = crate::fixtures::views::graph();
         let x = NodeTensors::from([("_N", Tensor::from_inner(matrix(&plain, "x", 6, 4)))]);

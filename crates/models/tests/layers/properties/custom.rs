@@ -117,7 +117,7 @@ fn a_custom_layer_reads_weights_and_features_and_applies_the_activation() {
 #[test]
 fn a_custom_layer_runs_on_blocks_and_parts() {
     let g = graph();
-    for device in devices().map(|device| device.autodiff()) {
+    for device in devices().into_iter().map(|device| device.autodiff()) {
         let (layer, key) = (Gated::new(3, 2, &device), DropoutKey::new(&device));
         let x = matrix(&device.without_autodiff(), "x", 6, 3);
         let run = |view: &dyn GraphView, rows: &[u64]| {

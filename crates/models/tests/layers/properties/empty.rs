@@ -86,7 +86,9 @@ fn alone<M: Module>(
 /// Models on graphs without edges and without nodes, as a rank without training rows has them.
 #[test]
 fn models_of_one_relation() {
-    for (nodes, device) in [3, 1, 0].into_iter().flat_map(|n| devices().map(|d| (n, d))) {
+    for (nodes, device) in
+        [3, 1, 0].into_iter().flat_map(|n| devices().into_iter().map(move |d| (n, d)))
+    {
         let g = Graph::homogeneous(nodes, vec![], vec![]).unwrap();
         let device = &device.autodiff();
         macro_rules! on_nothing {

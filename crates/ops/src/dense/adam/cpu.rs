@@ -3,7 +3,7 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
-use burn_gnn_cpu::dense::adam::update;
+use burn_gnn_cpu::Kernels;
 use burn_gnn_plan::AdamStep;
 
 use crate::operator::Tensors;
@@ -45,7 +45,7 @@ pub(super) fn step<B: Host>(step: &AdamStep, inputs: Tensors<B>) -> Tensors<B> {
     by_dtype!(param.dtype(), T => {
         let (mut p, mut m, mut v) =
             (Buffer::<B, T>::new(param), Buffer::<B, T>::new(m), Buffer::<B, T>::new(v));
-        update::<T>(step.factors(), p.entries(), &B::floats::<T>(&grad), m.entries(), v.entries());
+        T::adam(step.factors(), p.entries(), &B::floats::<T>(&grad), m.entries(), v.entries());
         vec![p.finish(), m.finish(), v.finish()].into()
     })
 }

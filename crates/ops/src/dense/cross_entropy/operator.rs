@@ -3,8 +3,7 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
-use burn_gnn_cpu::dense::cross_entropy as kernel;
-use burn_gnn_cpu::{Acc, Elem};
+use burn_gnn_cpu::{Acc, Elem, Kernels};
 use burn_gnn_plan::CrossEntropyPlan;
 
 use crate::dense::cross_entropy::reference;
@@ -31,7 +30,7 @@ impl Operator for CrossEntropyPlan {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [logits] = inputs.take();
         by_dtype!(logits.dtype(), T => {
-            let (loss, stats) = kernel::forward::<T>(&B::floats::<T>(&logits), self);
+            let (loss, stats) = T::cross_entropy(&B::floats::<T>(&logits), self);
             vec![
                 B::from_floats(vec![loss], [1].into()),
                 B::from_floats(stats, [self.rows().len(), 2].into()),
@@ -75,7 +74,7 @@ impl Operator for CrossEntropyGrad {
                 B::floats::<T>(&grad).first().copied().unwrap_or(T::of(<T as Elem>::Acc::ZERO));
             let stats = B::floats::<<T as Elem>::Acc>(&stats);
             Tensors::one(B::from_floats(
-                kernel::gradient::<T>(grad, &stats, &B::floats::<T>(&logits), plan),
+                T::cross_entropy_gradient(grad, &stats, &B::floats::<T>(&logits), plan),
                 plan.shape().into(),
             ))
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Tensor;
-use burn_gnn_cpu::dense::dropout::dropout_rows;
+use burn_gnn_cpu::Kernels;
 use burn_gnn_graph::Stream;
 use burn_gnn_plan::DropoutPlan;
 
@@ -95,7 +95,7 @@ impl Operator for DropoutPlan {
         let [x] = inputs.take();
         let shape = x.shape();
         Tensors::one(by_dtype!(x.dtype(), T => {
-            B::from_floats(dropout_rows(self, &B::floats::<T>(&x), shape[1]), shape)
+            B::from_floats(T::dropout_rows(self, &B::floats::<T>(&x), shape[1]), shape)
         }))
     }
     #[cfg(feature = "cube")]

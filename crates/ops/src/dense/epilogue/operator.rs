@@ -4,7 +4,8 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
-use burn_gnn_cpu::dense::epilogue as kernel;
+use burn_gnn_cpu::Kernels;
+use burn_gnn_cpu::dense::epilogue::{Read, words};
 #[cfg(feature = "cube")]
 use burn_gnn_cube as cube;
 use burn_gnn_plan::EpiloguePlan;
@@ -49,9 +50,9 @@ impl Operator for Epilogue {
         by_dtype!(x.dtype(), T => {
             let bias = bias.as_ref().map(B::floats::<T>);
             let open = if let Some(own) = B::floats_mut::<T>(&mut x) {
-                kernel::forward_own::<T>(own, bias.as_deref(), &self.plan, self.open)
+                T::epilogue_in_place(own, bias.as_deref(), &self.plan, self.open)
             } else {
-                let (out, open) = kernel::forward::<T>(
+                let (out, open) = T::epilogue(
                     &B::floats::<T>(&x),
                     bias.as_deref(),
                     &self.plan,
@@ -61,7 +62,7 @@ impl Operator for Epilogue {
                 open
             };
             Tensors::one(x).and_int(
-                self.open.then(|| B::from_ints(open, [rows, kernel::words(columns)].into())),
+                self.open.then(|| B::from_ints(open, [rows, words(columns)].into())),
             )
         })
     }
@@ -103,15 +104,15 @@ impl Operator for EpilogueGrad {
         by_dtype!(grad.dtype(), T => {
             let (out, open) = (out.as_ref().map(B::floats::<T>), open.as_ref().map(B::ints));
             let kept = match (&out, &open) {
-                (Some(out), _) => kernel::Read::Output(&out[..]),
-                (None, Some(open)) => kernel::Read::Open(&open[..]),
-                (None, None) => kernel::Read::Nothing,
+                (Some(out), _) => Read::Output(&out[..]),
+                (None, Some(open)) => Read::Open(&open[..]),
+                (None, None) => Read::Nothing,
             };
             let d_bias = if let Some(own) = B::floats_mut::<T>(&mut grad) {
-                kernel::gradient_own::<T>(own, kept, &self.plan, self.bias)
+                T::epilogue_gradient_in_place(own, kept, &self.plan, self.bias)
             } else {
                 let (d_x, d_bias) =
-                    kernel::gradient::<T>(&B::floats::<T>(&grad), kept, &self.plan, self.bias);
+                    T::epilogue_gradient(&B::floats::<T>(&grad), kept, &self.plan, self.bias);
                 grad = B::from_floats(d_x, self.plan.shape().into());
                 d_bias
             };

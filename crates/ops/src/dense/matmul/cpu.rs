@@ -3,9 +3,10 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
-use burn_gnn_cpu::Real;
-use burn_gnn_cpu::dense::matmul::{self as kernel, Transposed};
-use half::{bf16, f16};
+#[cfg(feature = "f16")]
+use burn_gnn_cpu::HalfProducts;
+use burn_gnn_cpu::WideProducts;
+use burn_gnn_cpu::dense::matmul::Transposed;
 
 use crate::dense::matmul::call::{Product, ProductOnto};
 use crate::operator::cpu::{Float, Host};
@@ -21,12 +22,12 @@ fn out_dims<B: Host>(l: &FloatTensor<B>, r: &FloatTensor<B>, transposed: Transpo
     [dims::<B>(l)[usize::from(transposed.left)], dims::<B>(r)[usize::from(!transposed.right)]]
 }
 
-fn fresh<B: Host, A: Float + Real>(
+fn fresh<B: Host, A: Float + WideProducts>(
     l: &FloatTensor<B>,
     r: &FloatTensor<B>,
     transposed: Transposed,
 ) -> FloatTensor<B> {
-    let out = kernel::product(
+    let out = A::product(
         (&*B::floats::<A>(l), dims::<B>(l)),
         (&*B::floats::<A>(r), dims::<B>(r)),
         transposed,
@@ -34,7 +35,7 @@ fn fresh<B: Host, A: Float + Real>(
     B::from_floats(out, out_dims::<B>(l, r, transposed).into())
 }
 
-fn onto<B: Host, A: Float + Real>(
+fn onto<B: Host, A: Float + WideProducts>(
     x: &FloatTensor<B>,
     w: &FloatTensor<B>,
     mut sum: FloatTensor<B>,
@@ -42,16 +43,17 @@ fn onto<B: Host, A: Float + Real>(
     let shape = out_dims::<B>(x, w, Transposed::default());
     let (x, w) = ((&*B::floats::<A>(x), dims::<B>(x)), (&*B::floats::<A>(w), dims::<B>(w)));
     if let Some(own) = B::floats_mut::<A>(&mut sum) {
-        kernel::add_product(x, w, own);
+        A::add_product(x, w, own);
         return sum;
     }
     let mut copy = B::floats::<A>(&sum).into_owned();
-    kernel::add_product(x, w, &mut copy);
+    A::add_product(x, w, &mut copy);
     B::from_floats(copy, shape.into())
 }
 
 /// `[onto +] l · r` of 16-bit floats, of which at most one operand is transposed.
-fn halves<B: Host, T: Float<Acc = f32>>(
+#[cfg(feature = "f16")]
+fn halves<B: Host, T: Float + HalfProducts>(
     l: &FloatTensor<B>,
     r: &FloatTensor<B>,
     transposed: Transposed,
@@ -60,7 +62,7 @@ fn halves<B: Host, T: Float<Acc = f32>>(
     let onto = onto.map(|s| B::floats::<T>(s));
     let (left, right) = ((&*B::floats::<T>(l), dims::<B>(l)), (&*B::floats::<T>(r), dims::<B>(r)));
     B::from_floats(
-        kernel::product_of_halves(left, right, transposed, onto.as_deref()),
+        T::half_product(left, right, transposed, onto.as_deref()),
         out_dims::<B>(l, r, transposed).into(),
     )
 }
@@ -83,8 +85,10 @@ pub(super) fn product<B: Host>(op: Product, inputs: Tensors<B>) -> Tensors<B> {
     Tensors::one(match here::<B>([l, r], transpose) {
         Some(DType::F32) => fresh::<B, f32>(l, r, transpose),
         Some(DType::F64) => fresh::<B, f64>(l, r, transpose),
-        Some(DType::F16) => halves::<B, f16>(l, r, transpose, None),
-        Some(DType::BF16) => halves::<B, bf16>(l, r, transpose, None),
+        #[cfg(feature = "f16")]
+        Some(DType::F16) => halves::<B, half::f16>(l, r, transpose, None),
+        #[cfg(feature = "f16")]
+        Some(DType::BF16) => halves::<B, half::bf16>(l, r, transpose, None),
         _ => return op.reference(inputs),
     })
 }
@@ -95,8 +99,10 @@ pub(super) fn product_onto<B: Host>(inputs: Tensors<B>) -> Tensors<B> {
     Tensors::one(match here::<B>([&x, &w], transpose) {
         Some(DType::F32) => onto::<B, f32>(&x, &w, sum),
         Some(DType::F64) => onto::<B, f64>(&x, &w, sum),
-        Some(DType::F16) => halves::<B, f16>(&x, &w, transpose, Some(&sum)),
-        Some(DType::BF16) => halves::<B, bf16>(&x, &w, transpose, Some(&sum)),
+        #[cfg(feature = "f16")]
+        Some(DType::F16) => halves::<B, half::f16>(&x, &w, transpose, Some(&sum)),
+        #[cfg(feature = "f16")]
+        Some(DType::BF16) => halves::<B, half::bf16>(&x, &w, transpose, Some(&sum)),
         _ => return ProductOnto.reference(vec![x, w, sum].into()),
     })
 }

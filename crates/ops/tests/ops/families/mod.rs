@@ -28,8 +28,8 @@ pub(crate) fn f64s<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
 }
 
 /// The CPU backends by name.
-pub(crate) fn devices() -> [(&'static str, Device); 2] {
-    [("flex", Device::flex()), ("ndarray", Device::ndarray())]
+pub(crate) fn devices() -> Vec<(&'static str, Device)> {
+    burn_gnn_testutil::named_devices()
 }
 
 /// Rows of an operand or of a result.

@@ -114,7 +114,7 @@ fn element_types_devices_and_shapes() {
     let want =
         "u_mul_e: `w` of edges has element type F64, `h` of sources has F32; convert one of them";
     assert_eq!(error.to_string(), want);
-    b.dst_mut().insert("h", Tensor::<2>::ones([4, 3], &Device::ndarray())).unwrap();
+    b.dst_mut().insert("h", Tensor::<2>::ones([4, 3], &burn_gnn_testutil::other_device())).unwrap();
     let error = b.update_all(u_mul_v("h", "h", "m"), sum("m", "y")).unwrap_err();
     assert!(matches!(error, OpsError::UnlikeFields { what: "device", .. }), "{error}");
     b.edges_mut().insert("v", Tensor::<2>::ones([8, 2], &device)).unwrap();

@@ -82,7 +82,7 @@ fn dtype() {
 
 #[test]
 fn device() {
-    let rhs = Tensor::<1>::zeros([8], &Device::ndarray());
+    let rhs = Tensor::<1>::zeros([8], &burn_gnn_testutil::other_device());
     let error = try_gspmm::<1, 1, 1>(&graphs::small(), BinaryOp::Add, Reduce::Sum, zeros([5]), rhs)
         .unwrap_err();
     assert!(matches!(error, OpsError::Device { .. }), "{error}");
@@ -110,7 +110,7 @@ fn probability() {
 
 #[test]
 fn a_copy_does_not_look_at_the_other_operand() {
-    let wrong = Tensor::<1>::zeros([77], (&Device::ndarray(), DType::F64));
+    let wrong = Tensor::<1>::zeros([77], (&burn_gnn_testutil::other_device(), DType::F64));
     let y: Tensor<2> =
         gspmm(&graphs::small(), BinaryOp::CopyLhs, Reduce::Sum, zeros([5, 2]), wrong);
     assert_eq!(y.dims(), [4, 2]);

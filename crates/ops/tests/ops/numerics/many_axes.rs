@@ -49,9 +49,9 @@ fn same(what: &str, got: &[Vec<f64>], want: &[Vec<f64>], tolerance: f64) {
 
 /// Every operator of rank `D` on feature shapes that broadcast. Their last axes are equal, as dot products require.
 fn check<const D: usize>(relation: &Relation, lhs: &[usize], rhs: &[usize]) {
-    let cpu = devices().map(|(name, device)| (name, device, DType::F64, 1e-11));
+    let cpu = devices().into_iter().map(|(name, device)| (name, device, DType::F64, 1e-11));
     let gpu = gpu().map(|device| ("gpu", device, DType::F32, 2e-5));
-    for (name, device, dtype, tolerance) in cpu.into_iter().chain(gpu) {
+    for (name, device, dtype, tolerance) in cpu.chain(gpu) {
         let device = device.autodiff();
         let on = |target: Target| match target {
             Target::Src => relation.num_src(),

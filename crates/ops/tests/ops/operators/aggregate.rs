@@ -363,7 +363,7 @@ fn errors() {
     let double = Some(Tensor::<1>::zeros([8], (&device, DType::F64)));
     assert!(text(&x, double, None, &default).contains("cast one of them"));
     assert!(
-        text(&x, Some(Tensor::zeros([8], &Device::ndarray())), None, &default)
+        text(&x, Some(Tensor::zeros([8], &burn_gnn_testutil::other_device())), None, &default)
             .contains("move one of them")
     );
 }

@@ -528,7 +528,7 @@ fn errors() {
         gat(z(), two(5, 2), double, plain()),
         "gat_attention: `a_dst` is F64 and `z` is F32; cast one of them"
     );
-    let elsewhere = Tensor::<2>::zeros([5, 2], &Device::ndarray());
+    let elsewhere = Tensor::<2>::zeros([5, 2], &burn_gnn_testutil::other_device());
     let e = gat(z(), elsewhere, two(4, 2), plain());
     assert!(
         e.starts_with("gat_attention: `a_src` is on ") && e.ends_with("move one of them"),

@@ -541,7 +541,7 @@ fn errors() {
         across(vec![zeros(8), double]),
         "edge_softmax_across: element type of `logits[1]` must be F32, got F64; cast it"
     );
-    let elsewhere = Tensor::<1>::zeros([8], &Device::ndarray());
+    let elsewhere = Tensor::<1>::zeros([8], &burn_gnn_testutil::other_device());
     assert!(
         across(vec![zeros(8), elsewhere])
             .starts_with("edge_softmax_across: device of `logits[1]` must be ")

@@ -230,7 +230,7 @@ fn what_is_refused() {
     assert_eq!(stacked(vec![first.clone(), second(DType::F32)]), want);
     let want = "stack_rows: feature shape (first axis left out) of `sources[1]` must be [3], got [2]; reshape it";
     assert_eq!(stacked(vec![first.clone(), Tensor::zeros([3, 2], (&device, DType::F64))]), want);
-    let elsewhere = Tensor::zeros([3, WIDTH], (&Device::ndarray(), DType::F64));
+    let elsewhere = Tensor::zeros([3, WIDTH], (&burn_gnn_testutil::other_device(), DType::F64));
     assert!(
         stacked(vec![first, elsewhere]).starts_with("stack_rows: device of `sources[1]` must be ")
     );

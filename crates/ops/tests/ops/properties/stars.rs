@@ -6,7 +6,7 @@
 use burn::tensor::{DType, Device};
 use burn_gnn_graph::Relation;
 
-use crate::families::{self, Family, Typed};
+use crate::families::{self, Family, Typed, devices};
 use burn_gnn_testutil::graphs;
 
 const LEAVES: usize = 100_000;
@@ -240,14 +240,15 @@ fn on_flex() {
 
 /// All element types use the same kernels, so one is enough.
 #[test]
-fn on_ndarray() {
-    let device = Device::ndarray();
+fn on_other_cpu_backends() {
     for (name, relation) in stars() {
         let g = typed(&relation);
         for family in cases() {
             let [values, want] = oracle(&family, &g, &Device::flex());
-            let got = family.run(&g, &values, (&device, DType::F32), false);
-            close_by_size(&format!("{}, {name}", family.name), &got, &want, SINGLE);
+            for (backend, device) in devices().into_iter().skip(1) {
+                let got = family.run(&g, &values, (&device, DType::F32), false);
+                close_by_size(&format!("{}, {name}, {backend}", family.name), &got, &want, SINGLE);
+            }
         }
     }
 }
