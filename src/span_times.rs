@@ -34,9 +34,11 @@ use tracing::{Event, Metadata};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # Threads and GPUs Spans of worker threads count in full, so the sum may exceed the wall time.
-/// Calls to a GPU return before the GPU has finished: the span contains only the time of the call,
-/// and the waiting time is in the span that reads a result.
+/// # Threads and GPUs
+///
+/// Spans of worker threads count in full, so the sum may exceed the wall time. Calls to a GPU return
+/// before the GPU has finished: the span contains only the time of the call, and the waiting time is
+/// in the span that reads a result.
 #[derive(Clone, Debug, Default)]
 pub struct SpanTimes(Arc<Mutex<Sums>>);
 
