@@ -70,7 +70,8 @@ thread_local! {
 impl SpanTimes {
     /// Installs a new `SpanTimes` as the global subscriber of the program.
     ///
-    /// # Errors The program already has a global subscriber.
+    /// # Errors
+    /// The program already has a global subscriber.
     pub fn install() -> Result<Self, SetGlobalDefaultError> {
         let times = Self::default();
         set_global_default(Summing(times.clone()))?;

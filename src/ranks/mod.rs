@@ -207,9 +207,11 @@ fn causes(e: &dyn std::error::Error) -> String {
 /// the [embedding](NodeClassifier::embedding_mut) from their owner ranks, in the order of original
 /// ids. All other parameters are equal on all ranks and taken from this rank. Collective.
 ///
-/// # Errors A rank failed; an original id is not a node of the whole graph.
+/// # Errors
+/// A rank failed; an original id is not a node of the whole graph.
 ///
-/// # Cost The bytes of the embedding, sent to every rank.
+/// # Cost
+/// The bytes of the embedding, sent to every rank.
 pub fn gather_model<M: NodeClassifier>(part: &LocalPartition, model: M) -> Result<M, DistError> {
     let mut model = model.valid();
     let Some(embedding) = model.embedding_mut() else { return Ok(model) };

@@ -29,7 +29,8 @@ pub struct PartPlan {
 /// # Ok::<(), burn_gnn::dist::DistError>(())
 /// ```
 ///
-/// # Errors The graph has several node types or edge types.
+/// # Errors
+/// The graph has several node types or edge types.
 ///
 /// # Cost
 /// As [`PartitionedGraph::plan_step`].

@@ -44,11 +44,13 @@ use burn_gnn_store::{StoreError, StoredPart};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # Errors On every rank: the files of a rank cannot be read; the parts are of different
-/// partitionings; the number of ranks is not the number of parts.
+/// # Errors
+/// On every rank: the files of a rank cannot be read; the parts are of different partitionings; the
+/// number of ranks is not the number of parts.
 ///
-/// # Cost The edges of the part in memory, 16 bytes each, and 12 more while they are sorted; two
-/// exchanges of 8 bytes per halo node.
+/// # Cost
+/// The edges of the part in memory, 16 bytes each, and 12 more while they are sorted; two exchanges
+/// of 8 bytes per halo node.
 pub fn stored_partition(
     dir: impl AsRef<Path>,
     graph_name: &str,

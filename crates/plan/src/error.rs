@@ -215,7 +215,8 @@ pub fn check_types(op: &'static str, arg: &'static str, types: usize) -> Result<
 
 /// Checks that all values are below `bound`. `why` is the meaning of the bound.
 ///
-/// # Errors A value is not below `bound`; the error has the first one.
+/// # Errors
+/// A value is not below `bound`; the error has the first one.
 pub fn check_below<I: Copy + Sync + Into<u32>>(
     op: &'static str,
     arg: &'static str,

@@ -18,7 +18,8 @@ enum Cut {
 impl SplitPlan {
     /// Part `i` is rows `bounds[i]..bounds[i + 1]`.
     ///
-    /// # Panics The bounds do not ascend from 0 to `rows`.
+    /// # Panics
+    /// The bounds do not ascend from 0 to `rows`.
     #[track_caller]
     pub fn runs(rows: usize, bounds: &[usize]) -> Self {
         assert!(

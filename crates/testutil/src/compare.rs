@@ -8,7 +8,8 @@ use rayon::ThreadPoolBuilder;
 /// Asserts that `got` equals `want` up to `tolerance`, absolute near 0 and relative for large
 /// numbers. NaN is never equal.
 ///
-/// # Panics If an entry differs, with `what` and the entry.
+/// # Panics
+/// If an entry differs, with `what` and the entry.
 #[track_caller]
 pub fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
     assert_eq!(got.len(), want.len(), "{what}: number of entries");
@@ -22,7 +23,8 @@ pub fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
 /// As [`assert_close`], relative to the largest entry of `want`, for entries that may be
 /// differences of large numbers.
 ///
-/// # Panics If an entry differs, with `what` and the bound.
+/// # Panics
+/// If an entry differs, with `what` and the bound.
 #[track_caller]
 pub fn assert_close_to_largest(what: impl Display, got: &[f64], want: &[f64], tolerance: f64) {
     let bound = tolerance * (1.0 + want.iter().fold(0.0f64, |most, x| most.max(x.abs())));
@@ -32,7 +34,8 @@ pub fn assert_close_to_largest(what: impl Display, got: &[f64], want: &[f64], to
 
 /// Asserts that the result of `run` has the same bits on one, two and three threads.
 ///
-/// # Panics If the bits differ, with `what` and the number of threads.
+/// # Panics
+/// If the bits differ, with `what` and the number of threads.
 #[track_caller]
 pub fn assert_same_bits_on_threads(what: impl Display, run: impl Fn() -> Vec<f64> + Sync) {
     let on = |threads| -> Vec<u64> {
@@ -55,7 +58,8 @@ pub fn central_differences(n: usize, step: f64, loss: impl Fn(usize, f64) -> f64
 
 /// Returns the message of the panic of `call`.
 ///
-/// # Panics If `call` does not panic.
+/// # Panics
+/// If `call` does not panic.
 #[track_caller]
 pub fn panic_text<T>(call: impl FnOnce() -> T) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(call)) else { panic!("expected a panic") };

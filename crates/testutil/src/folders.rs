@@ -46,7 +46,8 @@ pub(crate) fn data_in(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
 /// Returns the folder of the golden vectors: `BURN_GNN_GOLDEN`, or `tests/golden/vectors`. If the
 /// variable is not set and the folder does not exist, the test is skipped.
 ///
-/// # Panics If `BURN_GNN_GOLDEN` is a folder without `manifest.json`, and as [`skip`].
+/// # Panics
+/// If `BURN_GNN_GOLDEN` is a folder without `manifest.json`, and as [`skip`].
 #[must_use]
 pub fn golden() -> Option<PathBuf> {
     let found = golden_in(std::env::var_os(GOLDEN).map(PathBuf::from), &root())

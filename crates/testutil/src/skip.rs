@@ -54,7 +54,8 @@ impl Kind {
 /// Records that a test is skipped, wholly or in part, because `kind` is missing. The caller must
 /// return afterwards.
 ///
-/// # Panics If `BURN_GNN_REQUIRE` contains `kind`, or a word that is not a kind.
+/// # Panics
+/// If `BURN_GNN_REQUIRE` contains `kind`, or a word that is not a kind.
 pub fn skip(kind: Kind, reason: &str) {
     let required =
         required(&std::env::var(REQUIRE).unwrap_or_default()).unwrap_or_else(|e| panic!("{e}"));
@@ -75,7 +76,8 @@ pub fn skip(kind: Kind, reason: &str) {
 
 /// Checks that every word of `BURN_GNN_REQUIRE` is a kind.
 ///
-/// # Errors A word is not a kind.
+/// # Errors
+/// A word is not a kind.
 pub fn check_required() -> Result<(), String> {
     required(&std::env::var(REQUIRE).unwrap_or_default()).map(drop)
 }

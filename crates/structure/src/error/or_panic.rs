@@ -6,8 +6,9 @@ use std::fmt::Display;
 pub trait OrPanic<T> {
     /// The value of `Ok`.
     ///
-    /// # Panics With the text of the error, at the line of the caller. `unwrap_or_else` with a closure would report the
-    /// line of the closure.
+    /// # Panics
+    /// With the text of the error, at the line of the caller. `unwrap_or_else` with a closure would report the line of
+    /// the closure.
     #[track_caller]
     fn or_panic(self) -> T;
 }
