@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests ranks on two hosts that are connected only by a network:  tests/two_hosts.sh MPI_TEST [REPRODUCE]
-# MPI_TEST: the test `mpi` of crates/dist; REPRODUCE: the example `reproduce`, built with the feature `mpi`, whose command `rgcn-distributed` is
+# Tests ranks on two hosts that are connected only by a network:  tests/two_hosts.sh DIST_TEST [REPRODUCE]
+# DIST_TEST: the test `dist` of crates/dist, built with the feature `mpi`; REPRODUCE: the example `reproduce`, built with the feature `mpi`, whose command `rgcn-distributed` is
 # run. The hosts are network namespaces of this machine, connected only by TCP. Needs root, iproute2 and Open MPI.
 set -euo pipefail
 binary=$(realpath "$1")
@@ -39,11 +39,13 @@ start() { # ranks, binary, arguments
   ip netns exec "$a" unshare --uts bash -c 'hostname "$0"; exec "$@"' "$a" \
     mpirun --allow-run-as-root --mca mpi_yield_when_idle 1 --mca plm_rsh_agent "$work/agent" --mca btl tcp,self,vader \
     --mca oob_tcp_keepalive_time 3 --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 3 \
-    -H "10.77.0.1:$((($1 + 1) / 2)),10.77.0.2:$(($1 / 2))" -n "$1" "${@:2}"
+    -H "10.77.0.1:$((($1 + 1) / 2)),10.77.0.2:$(($1 / 2))" -n "$1" \
+    ${BURN_GNN_MPI_CASE:+-x BURN_GNN_MPI_CASE} "${@:2}"
 }
 
+test=(--ignored --exact processes::as_processes --test-threads 1 --nocapture)
 for ranks in 2 3 4; do
-  timeout 120 bash -c "$(declare -f start); a=$a work=$work; start $ranks $binary"
+  timeout 120 bash -c "$(declare -f start); a=$a work=$work; start $ranks $binary ${test[*]}"
 done
 
 if [ -n "$example" ]; then
@@ -68,7 +70,7 @@ ends() { # what happened
   exit 1
 }
 traffic() {
-  start 4 "$binary" traffic >"$work/log" 2>&1 &
+  BURN_GNN_MPI_CASE=traffic start 4 "$binary" "${test[@]}" >"$work/log" 2>&1 &
   job=$!
   for _ in $(seq 1 100); do [ "$(ranks_left)" = 4 ] && break; sleep 0.1; done
   sleep 3

@@ -1,4 +1,4 @@
-//! Tests of all communicators, also run by the processes of `tests/mpi`.
+//! Tests of all communicators, also run by the processes of `processes.rs`.
 
 use std::sync::Arc;
 

@@ -10,6 +10,8 @@ mod dist_graph;
 mod exchange;
 mod graphs;
 mod partitioning;
+#[cfg(feature = "mpi")]
+mod processes;
 mod ranks;
 mod replicas;
 mod robustness;
@@ -34,7 +36,7 @@ macro_rules! on_threads {
 }
 shared_tests!(on_threads);
 
-/// Tests with processes as ranks, `tests/mpi` run by `tests/mpi.sh`, need the feature `mpi`.
+/// Tests with processes as ranks (`processes.rs`, run by `tests/mpi.sh`) need the feature `mpi`.
 #[cfg(not(feature = "mpi"))]
 #[test]
 fn ranks_as_processes() {

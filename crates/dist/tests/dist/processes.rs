@@ -1,59 +1,33 @@
-//! Tests with processes as ranks, run by `tests/mpi.sh`. Without `mpirun` there is one rank.
+//! Tests with processes as ranks, run by `tests/mpi.sh` under `mpirun`; without it there is one rank.
 //!
-//! * `mpi` runs the tests in `list.rs` that take this number of ranks.
-//! * `mpi CASE` lets the last rank break the run, which must end with an error on all ranks.
-//! * `mpi traffic` exchanges messages for a minute, during which the script kills a process.
+//! The variable `BURN_GNN_MPI_CASE` selects what runs:
+//!
+//! * unset: the tests in `list.rs` that take this number of ranks
+//! * a name of [`broken`]: the last rank breaks the run, which must end with an error on all ranks
+//! * `traffic`: messages for a minute, during which a script kills a process
 
-// Functions that only tests with threads use are dead code here.
-#![allow(dead_code, deprecated, unused_imports)]
-
-#[macro_use]
-#[path = "../dist/list.rs"]
-mod list;
-
-#[path = "../dist/batches/mod.rs"]
-mod batches;
-#[path = "../dist/collectives.rs"]
-mod collectives;
-#[path = "../dist/dist_graph.rs"]
-mod dist_graph;
-#[path = "../dist/graphs.rs"]
-mod graphs;
-#[path = "../dist/ranks.rs"]
-mod ranks;
-#[path = "../dist/replicas.rs"]
-mod replicas;
-#[path = "../dist/tensors.rs"]
-mod tensors;
-#[path = "../dist/traffic.rs"]
-mod traffic;
-#[path = "../dist/training.rs"]
-mod training;
-
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use batches::{links, loaders, minibatch, sampling, times, trainers};
 use burn_gnn_dist::{Communicator, Failure, MpiRanks};
 
-fn main() -> ExitCode {
-    // The test runner's own options.
-    let case = std::env::args().skip(1).find(|a| !a.starts_with('-'));
+use crate::batches::{links, loaders, minibatch, sampling, times, trainers};
+use crate::{collectives, dist_graph, ranks, replicas, tensors, traffic, training};
+
+#[test]
+#[ignore = "run by tests/mpi.sh"]
+fn as_processes() {
+    let case = std::env::var("BURN_GNN_MPI_CASE").ok();
     let ranks = MpiRanks::new()
         .threads(1)
         .timeout(Duration::from_secs(if case.as_deref() == Some("missing") { 3 } else { 60 }));
-    let done = ranks.run(|comm| match &case {
+    let done = ranks.run(|comm| match case.as_deref() {
         None => all(&comm),
-        Some(case) if case == "traffic" => traffic(&*comm),
+        Some("traffic") => exchange_for_a_minute(&*comm),
         Some(case) => broken(case, &*comm),
     });
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::FAILURE
-        }
+    if let Err(e) = done {
+        panic!("{e}");
     }
 }
 
@@ -103,7 +77,7 @@ fn all(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn traffic(comm: &dyn Communicator) -> Result<(), Failure> {
+fn exchange_for_a_minute(comm: &dyn Communicator) -> Result<(), Failure> {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(60) {
         comm.all_to_all_v("traffic", vec![vec![1; 1 << 16]; comm.size()])?;
