@@ -53,6 +53,7 @@ pub use database::inspect::{
 };
 pub use database::options::DatabaseOptions;
 pub use database::protocol::Protocol;
+pub use database::read::suggest::suggest_schema;
 pub use database::references::References;
 pub use database::table::{ALWAYS, DatabaseTable, ForeignKey, NEVER};
 pub use database::task::{

@@ -7,7 +7,7 @@ pub(crate) mod inspect;
 pub(crate) mod manifest;
 pub(crate) mod options;
 pub(crate) mod protocol;
-mod read;
+pub(crate) mod read;
 pub(crate) mod references;
 pub(crate) mod table;
 pub(crate) mod task;

@@ -10,4 +10,5 @@ mod parquet_columns;
 #[cfg(all(feature = "parquet", feature = "yaml"))]
 mod relbench;
 mod schema_json;
+pub(crate) mod suggest;
 mod table_file;

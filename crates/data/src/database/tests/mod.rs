@@ -4,6 +4,7 @@ mod csv;
 mod keys;
 mod rel_f1;
 mod relbench;
+mod suggest;
 mod values;
 mod written;
 

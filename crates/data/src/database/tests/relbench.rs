@@ -176,11 +176,9 @@ fn invalid_folders_are_errors() {
         ),
         "{e}"
     );
-    let e = error("pkey: product", "pkey: same");
+    let e = error("pkey: order", "pkey: code");
     assert!(
-        e.contains(
-            "column `same`, row 2: primary key: expected unique values, found \"z\" in row 1"
-        ),
+        e.contains("column `code`, row 4: primary key: expected unique values, found 200 in row 1"),
         "{e}"
     );
     let e = error("time_col: joined", "time_col: city");
