@@ -335,21 +335,20 @@ impl DatabaseColumn {
         if column.name.is_empty() {
             return Err(column.error(None, "expected a name, found an empty text; name the column"));
         }
-        if let ColumnValues::Vectors { width, values } = column.values() {
-            if *width == 0 || values.len() % width != 0 {
-                let found = values.len();
-                let why = format!(
-                    "expected vectors of {width} numbers (at least 1), found {found} numbers"
-                );
-                return Err(column.error(None, why));
-            }
+        if let ColumnValues::Vectors { width, values } = column.values()
+            && (*width == 0 || values.len() % width != 0)
+        {
+            let found = values.len();
+            let why =
+                format!("expected vectors of {width} numbers (at least 1), found {found} numbers");
+            return Err(column.error(None, why));
         }
         column.check(kind)?;
-        if let ColumnValues::Floats(v) = column.values() {
-            if v.iter().any(|v| v.is_nan()) {
-                let missing = v.iter().map(|v| v.is_nan()).collect();
-                column = column.with_missing(missing)?;
-            }
+        if let ColumnValues::Floats(v) = column.values()
+            && v.iter().any(|v| v.is_nan())
+        {
+            let missing = v.iter().map(|v| v.is_nan()).collect();
+            column = column.with_missing(missing)?;
         }
         Ok(column)
     }

@@ -2,6 +2,7 @@
 //! and keys.
 
 pub(crate) mod column;
+#[expect(clippy::module_inception, reason = "the file of the type `Database`")]
 pub(crate) mod database;
 pub(crate) mod inspect;
 pub(crate) mod manifest;

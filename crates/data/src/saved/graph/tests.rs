@@ -657,7 +657,9 @@ fn a_write_that_ended_between_two_steps() {
     // Two writers of one folder.
     let lock = super::lock_dir(&dir).unwrap();
     let e = save_graph(&graphs[0], &dir).map(|()| lock.is_none());
-    assert!(cfg!(not(unix)) || e.unwrap_err().to_string().contains("without another writer, found one"));
+    assert!(
+        cfg!(not(unix)) || e.unwrap_err().to_string().contains("without another writer, found one")
+    );
     drop(lock);
     is(2);
 }
