@@ -394,4 +394,7 @@ impl EdgeReader for StoredCsc {
         out.extend_from_slice(self.range(weights, positions)?);
         Ok(true)
     }
+    fn times_of(&self, positions: Range<u64>, out: &mut Vec<i64>) -> Result<bool, GraphError> {
+        Ok(Self::times_of(self, positions, out)?)
+    }
 }

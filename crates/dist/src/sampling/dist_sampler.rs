@@ -127,6 +127,11 @@ impl DistSampler {
         new.out_edges[t] = Some(Arc::new(OutEdges::new(&new.graph, t, &values)?));
         Ok(new)
     }
+    /// Makes edges at exactly the time of a seed visible; see [`NeighborSampler::with_edges_at_seed_time`]. All ranks must
+    /// call it.
+    pub fn with_edges_at_seed_time(self) -> Result<Self, DistError> {
+        self.change(|s| Ok(s.with_edges_at_seed_time()))
+    }
     /// Gives every seed a separate tree, whose rows it shares with no other seed. All ranks must call it.
     #[must_use]
     pub fn with_disjoint(mut self) -> Self {

@@ -110,6 +110,9 @@ impl DistSampler {
         let (types, etypes) = (schema.ntypes().len(), schema.etypes().len());
         let kind = Kind { disjoint: self.disjoint || times.is_some(), timed: times.is_some() };
         let totals: Vec<u64> = (0..types).map(|t| inner.nodes.total(t)).collect();
+        let bounds = |times: &[Vec<i64>]| {
+            times.iter().flatten().map(|&time| self.whole.visible_before(time)).collect()
+        };
         let trees = if kind.disjoint {
             let count = seeds.iter().map(|ids| ids.len() as u64).sum::<u64>();
             // The key of a row combines tree and id in one number.
@@ -121,11 +124,7 @@ impl DistSampler {
                 Err(DistError::TooLarge { what: "seeds with disjoint trees", count, limit })
             };
             agree(&*self.graph.comm, "trees", checked)?;
-            Some(Trees {
-                of_rows: vec![vec![]; types],
-                roots: vec![],
-                times: times.map(<[_]>::concat),
-            })
+            Some(Trees { of_rows: vec![vec![]; types], roots: vec![], times: times.map(bounds) })
         } else {
             None
         };

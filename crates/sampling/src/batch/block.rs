@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::batch::graph_info::BatchGraphInfo;
 use crate::batch::stored_ids::{edge_ids, edge_of};
-use crate::choice::edge_attributes::EdgeAttributes;
+use crate::choice::edge_attributes::{EdgeAttributes, EdgeTimes, read as read_times};
 use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::{OrPanic, etype_number, ntype_number};
 use burn_gnn_graph::{
@@ -469,8 +469,24 @@ impl Block {
         let nodes = &self.nodes[ntype][..rows];
         let nodes: Vec<u32> = nodes.iter().map(|&v| source.id_in_whole(ntype, v)).collect();
         let mut found = Vec::with_capacity(rows);
-        reader.rows(&nodes, &mut found).map_err(|e| format!("degrees of a block: {e}")).or_panic();
-        found.into_iter().map(|row| row.1).collect()
+        let failed = |e: GraphError| format!("degrees of a block: {e}");
+        reader.rows(&nodes, &mut found).map_err(failed).or_panic();
+        let Some((_, times)) = self.times_of(etype, ntype) else {
+            return found.into_iter().map(|row| row.1).collect();
+        };
+        let mut of_row = vec![];
+        let mut before = |(&(start, len), &time): (&(u64, u32), &i64)| {
+            of_row.clear();
+            read_times(&**reader, start..start + u64::from(len), &mut of_row)?;
+            Ok(of_row.iter().filter(|&&t| t < time).count() as u32)
+        };
+        let degrees: Result<_, GraphError> = found.iter().zip(times).map(&mut before).collect();
+        degrees.map_err(failed).or_panic()
+    }
+    /// Times of the edges of a type, and the time of each row of a node type, if seeds and edges have times.
+    fn times_of(&self, etype: usize, ntype: usize) -> Option<(&EdgeTimes, &[i64])> {
+        let bounds = self.bounds.as_deref()?;
+        Some((bounds.rules[etype].times.as_ref()?, &bounds.times[ntype]))
     }
     /// Degrees in `whole` of the first `rows` rows of a node type, without edges later than the time of a row.
     fn degrees(
@@ -483,15 +499,13 @@ impl Block {
     ) -> Vec<u32> {
         let nodes = &self.nodes[ntype][..rows];
         let row = |v: u32| whole.row(source.id_in_whole(ntype, v) as usize);
-        let bounds = self
-            .bounds
-            .as_deref()
-            .and_then(|b| Some((b.rules[etype].times.as_ref()?, &b.times[ntype])));
-        match bounds {
+        match self.times_of(etype, ntype) {
             None => nodes.iter().map(|&v| row(v).len() as u32).collect(),
             Some((of, times)) => {
+                let of = of.by_edge(&source.graph.relations()[etype]);
+                let of = of.map_err(|e| format!("degrees of a block: {e}")).or_panic();
                 let before = |(&v, &time): (&u32, &i64)| {
-                    row(v).filter(|&p| of.by_edge[whole.edge_id(p) as usize] < time).count() as u32
+                    row(v).filter(|&p| of[whole.edge_id(p) as usize] < time).count() as u32
                 };
                 nodes.iter().zip(times).map(before).collect()
             }

@@ -30,7 +30,7 @@
 
 use std::ops::Range;
 
-use crate::choice::edge_attributes::{EdgeAttributes, EdgeTimes};
+use crate::choice::edge_attributes::EdgeAttributes;
 use crate::choice::fanout::ALL;
 use crate::choice::strategy::Strategy;
 use crate::random::generator::{Draws, exponential};
@@ -40,6 +40,8 @@ use burn_gnn_graph::{OriginalIds, Stream};
 /// Describes how the edges of one relation are chosen at one hop.
 pub(crate) struct Choice<'a> {
     pub(crate) rule: &'a EdgeAttributes,
+    /// Times by position in CSC, if edges have times. For a relation in a file, those of the row that is sampled.
+    pub(crate) times: Option<&'a [i64]>,
     pub(crate) strategy: Strategy,
     pub(crate) replace: bool,
     pub(crate) fanout: u32,
@@ -75,7 +77,7 @@ impl Choice<'_> {
         memory: &mut RowMemory,
         found: &mut Vec<u32>,
     ) {
-        let before = time.zip(self.rule.times.as_ref());
+        let before = time.zip(self.times);
         let from = self.excluded.partition_point(|e| e.0 < v);
         let excluded = &self.excluded[from..];
         let excluded = &excluded[..excluded.partition_point(|e| e.0 == v)];
@@ -117,12 +119,12 @@ impl Choice<'_> {
     fn is_candidate(
         &self,
         p: usize,
-        before: Option<(i64, &EdgeTimes)>,
+        before: Option<(i64, &[i64])>,
         excluded: &[(u32, u32)],
     ) -> bool {
         let edge = self.edge_ids.map_or(p as u32, |ids| ids[p]);
         self.rule.mask.as_ref().is_none_or(|m| m[p])
-            && before.is_none_or(|(time, of)| of.by_position[p] < time)
+            && before.is_none_or(|(time, of)| of[p] < time)
             && excluded.binary_search_by_key(&edge, |e| e.1).is_err()
     }
 
@@ -201,7 +203,7 @@ impl Choice<'_> {
                 chooser.smallest(n, k, |i| (weight(i) > 0.0).then(|| !weight(i).to_bits()), take)
             }
             Strategy::Latest => {
-                let times = self.rule.times.as_ref().map_or(&[][..], |of| &of.by_position);
+                let times = self.times.unwrap_or_default();
                 // Maps signed times to unsigned keys in reverse order. Iterating from the last candidate makes equal
                 // times prefer the last edge.
                 chooser.smallest_of(

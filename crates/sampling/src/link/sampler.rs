@@ -13,7 +13,7 @@ use crate::negative::sampler::{NegativeSampler, Negatives};
 use crate::neighbor::block_sampler::BlockSampler;
 use crate::neighbor::sampler::NeighborSampler;
 use crate::random::key::SampleKey;
-use burn_gnn_graph::internal::{check_len, setting};
+use burn_gnn_graph::internal::{OrPanic, check_len, setting};
 use burn_gnn_graph::{EdgeKey, GraphError};
 
 /// Which negative pairs a batch of edges contains.
@@ -158,7 +158,7 @@ impl LinkSampler {
     ) -> Result<Self, GraphError> {
         let sampler = blocks.on_host();
         let etype = sampler.graph().schema().etype(etype)?;
-        let tails = NegativeSampler::on(sampler.graph(), etype, false, sampler.edge_times(etype))?;
+        let tails = NegativeSampler::on(sampler.graph(), etype, false, sampler.edge_times(etype)?)?;
         let blocks = Box::new(blocks);
         Ok(Self {
             tails,
@@ -177,8 +177,9 @@ impl LinkSampler {
         self.pairs = pairs;
         if pairs.kept()[1] > 0 && self.heads.is_none() {
             let (sampler, etype) = (self.blocks.on_host(), self.etype);
+            // `new` has read edges and times.
             let times = sampler.edge_times(etype);
-            // `new` has read the edges.
+            let times = times.map_err(|e| format!("times of a link sampler: {e}")).or_panic();
             self.heads = Some(NegativeSampler::on_read(sampler.graph(), etype, true, times));
         }
         self
@@ -197,7 +198,7 @@ impl LinkSampler {
                 &format!("one of {:?}", negatives.relation()),
             ));
         }
-        let negatives = match self.sampler().times_of(self.etype) {
+        let negatives = match self.sampler().edge_times(self.etype)? {
             Some(times) => negatives.with_times(times)?,
             None => negatives,
         };
@@ -282,7 +283,7 @@ impl LinkSampler {
 
     /// Checks that seeds without times can use those of their edges: fails if only other edge types have times.
     pub(crate) fn check_own_times(&self) -> Result<(), GraphError> {
-        if !self.sampler().is_timed() || self.sampler().times_of(self.etype).is_some() {
+        if !self.sampler().is_timed() || self.sampler().has_times(self.etype) {
             return Ok(());
         }
         let relation = self.sampler().graph().schema().etypes()[self.etype].to_string();
@@ -361,7 +362,7 @@ impl LinkSeeds<'_> {
     /// The time of each seed, if edges of the sampler have times.
     fn times(&self) -> Result<Option<Vec<i64>>, GraphError> {
         let sampler = self.links.sampler();
-        Ok(match (self.times, sampler.times_of(self.links.etype)) {
+        Ok(match (self.times, sampler.edge_times(self.links.etype)?) {
             (Some(times), _) => Some(times.to_vec()),
             (None, Some(own)) => Some(self.edges.iter().map(|&e| own[e as usize]).collect()),
             (None, None) => {
@@ -406,7 +407,7 @@ pub(super) fn sample_links(
         placed.push((starts, pairs.pairs, pairs.is_strict));
     }
     for (t, (relation, edges)) in g.relations().iter().zip(&mut excluded).enumerate() {
-        if sampler.times_of(t).is_none() {
+        if !sampler.has_times(t) {
             add_parallel_edges(relation, edges).map_err(|e| g.in_etype(t, e))?;
         }
     }

@@ -55,7 +55,7 @@ impl MiniBatch {
         let mut words = vec![VERSION, self.blocks.len() as u32, ntypes as u32, etypes as u32];
         words.extend([first.key().is_some(), self.roots.is_some(), times.is_some()].map(u32::from));
         wide(&mut words, sizes(graph));
-        wide(&mut words, [source.digest(first.bounds.as_ref().map(|bounds| &bounds.rules[..]))]);
+        wide(&mut words, [source.digest(first.bounds.as_ref().map(|bounds| &bounds.rules[..]))?]);
         if let Some(SampleKey { seed, epoch, step }) = first.key() {
             wide(&mut words, [seed, epoch, step]);
         }
@@ -155,7 +155,7 @@ impl NeighborSampler {
         }
         words.end()?;
         let rules = has_times.then_some(&self.rules[..]);
-        if self.source.digest(rules) != digest {
+        if self.source.digest(rules)? != digest {
             return Err(other_batch("with its original ids and times", "one with others"));
         }
         let batch = self.device_batch(nodes, hops, seeds, trees)?;
@@ -227,7 +227,7 @@ fn some(n: usize, count: usize) -> impl Iterator<Item = usize> {
 
 impl Source {
     /// Hash of some original ids and, if `rules` is given, of some times.
-    fn digest(&self, rules: Option<&[EdgeAttributes]>) -> u64 {
+    fn digest(&self, rules: Option<&[EdgeAttributes]>) -> Result<u64, GraphError> {
         let mut hash = u64::from(VERSION);
         let mut put = |word: u64| {
             hash = (hash.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -238,9 +238,12 @@ impl Source {
         let times = rules.unwrap_or_default().iter().zip(0..);
         for (times, t) in times.filter_map(|(rule, t)| Some((rule.times.as_ref()?, t))) {
             put(t);
-            some(times.by_edge.len(), HASHED).for_each(|e| put(times.by_edge[e] as u64));
+            // By position in CSC, which is the same in memory and in a file.
+            for p in some(self.graph.relations()[t as usize].num_edges(), HASHED) {
+                put(times.at(p as u64)? as u64);
+            }
         }
-        hash
+        Ok(hash)
     }
 }
 

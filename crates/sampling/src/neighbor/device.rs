@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::batch::block::{Block, BlockParts, Bounds};
 use crate::batch::mini_batch::MiniBatch;
+use crate::choice::edge_attributes::EdgeAttributes;
 use crate::choice::fanout::ALL;
 use crate::choice::strategy::Strategy;
 use crate::neighbor::sampler::NeighborSampler;
@@ -116,6 +117,12 @@ impl NeighborSampler {
 
     /// A setting of this sampler that GPU sampling does not support, if any.
     pub fn device_lacks(&self) -> Option<&'static str> {
+        let stored = |rule: &EdgeAttributes| {
+            rule.times.as_ref().is_some_and(|times| times.in_memory().is_none())
+        };
+        if self.rules.iter().any(stored) {
+            return Some("times in a file (`with_stored_times`)");
+        }
         matches!(self.strategy, Strategy::Labor { .. })
             .then_some("`Strategy::Labor`, whose keys are 64-bit floats")
     }
@@ -164,9 +171,9 @@ impl NeighborSampler {
                 .as_ref()
                 .map(|weights| weights.iter().map(|w| !w.to_bits()).collect()),
             // Among equal times the later edge gets the smaller key, so that all keys are distinct.
-            Strategy::Latest => self.rules[etype].times.as_ref().map(|of| {
-                let mut order: Vec<u32> = (0..of.by_position.len() as u32).collect();
-                order.sort_unstable_by_key(|&p| (of.by_position[p as usize], p));
+            Strategy::Latest => self.rules[etype].times.as_ref()?.by_position().map(|times| {
+                let mut order: Vec<u32> = (0..times.len() as u32).collect();
+                order.sort_unstable_by_key(|&p| (times[p as usize], p));
                 let mut keys = vec![0; order.len()];
                 order.iter().zip(0u32..).for_each(|(&p, rank)| keys[p as usize] = !rank);
                 keys
@@ -180,7 +187,7 @@ impl NeighborSampler {
 
     /// Times of the edges of a type as 32-bit ranks.
     pub fn device_times(&self, etype: usize) -> Option<TimeRanks> {
-        let times = &self.rules[etype].times.as_ref()?.by_position;
+        let times = self.rules[etype].times.as_ref()?.by_position()?;
         let mut distinct = times.to_vec();
         distinct.sort_unstable();
         distinct.dedup();

@@ -37,6 +37,7 @@ use rayon::prelude::*;
 use crate::batch::block::{Block, BlockParts, Bounds};
 use crate::batch::mini_batch::MiniBatch;
 use crate::choice::choose::Choice;
+use crate::choice::edge_attributes::EdgeTimes;
 use crate::choice::fanout::ALL;
 use crate::choice::strategy::Strategy;
 use crate::neighbor::memory::{Memory, Piece};
@@ -254,6 +255,7 @@ impl NeighborSampler {
         let shared = matches!(self.strategy, Strategy::Labor { layer_dependent: true });
         Choice {
             rule: &self.rules[t],
+            times: self.rules[t].times.as_ref().and_then(EdgeTimes::by_position).map(|of| &**of),
             strategy: self.strategy,
             replace: self.replace,
             fanout,

@@ -58,5 +58,6 @@ pub(crate) struct StoredRows {
     pub(super) sources: Vec<u32>,
     pub(super) ids: Vec<u64>,
     pub(super) edge_ids: Vec<u32>,
+    pub(super) times: Vec<i64>,
     pub(super) rule: EdgeAttributes,
 }

@@ -47,7 +47,7 @@ impl NeighborSampler {
     }
 
     /// [`sample_excluding`](Self::sample_excluding) for validated ids in schema order. With times, each seed gets a
-    /// separate tree of the edges before its time.
+    /// separate tree of the edges strictly before its time.
     pub(crate) fn excluding(
         &self,
         seeds: &[Vec<u32>],
@@ -82,7 +82,7 @@ impl NeighborSampler {
     }
 
     /// As [`sample`](Self::sample), but at every hop samples only edges strictly before the time of the seed (PyG
-    /// includes edges at that time). Each seed gets a separate tree (see [`with_disjoint`](Self::with_disjoint)), also
+    /// includes edges at that time; see [`with_edges_at_seed_time`](Self::with_edges_at_seed_time)). Each seed gets a separate tree (see [`with_disjoint`](Self::with_disjoint)), also
     /// a repeated one, because each tree sees different edges. Later edges have no influence: the batch equals that of
     /// the graph without them, and [degrees](crate::Block#degrees) do not count them.
     ///
@@ -97,7 +97,8 @@ impl NeighborSampler {
         self.excluding(&seeds, Some(&times), vec![], key)
     }
 
-    /// Validates seeds and their times, and brings them into schema order.
+    /// Validates seeds and their times, and brings them into schema order. Edges strictly before the returned times are
+    /// visible.
     #[doc(hidden)]
     pub fn seeds_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
@@ -105,11 +106,17 @@ impl NeighborSampler {
     ) -> Result<SeedsWithTimes, GraphError> {
         self.check_timed()?;
         let seeds = Seeds::nodes_before(&self.source.graph, seeds)?;
-        let times = seeds.times().unwrap_or_default().to_vec();
+        let times = self.exclusive(seeds.times().unwrap_or_default());
         Ok((seeds.into_ids(), times))
     }
 
-    /// Samples around nodes that belong to trees of other ranks.
+    /// Times before which edges are visible for seeds of these times.
+    pub(crate) fn exclusive(&self, times: &[Vec<i64>]) -> Vec<Vec<i64>> {
+        let of_type = |times: &Vec<i64>| times.iter().map(|&t| self.visible_before(t)).collect();
+        times.iter().map(of_type).collect()
+    }
+
+    /// Samples around nodes that belong to trees of other ranks, over edges strictly before the times of the trees.
     ///
     /// # Errors
     /// As [`sample_excluding`](Self::sample_excluding); lists of different lengths.

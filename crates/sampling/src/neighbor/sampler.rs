@@ -56,6 +56,8 @@ pub struct NeighborSampler {
     pub(crate) strategy: Strategy,
     pub(crate) replace: bool,
     pub(crate) disjoint: bool,
+    /// Whether edges at exactly the time of a seed are visible.
+    pub(crate) at_seed_time: bool,
     pub(crate) parallel: bool,
     pub(crate) rules: Arc<Vec<EdgeAttributes>>,
     pub(super) memory: Mutex<Vec<Memory>>,
@@ -79,15 +81,15 @@ impl NeighborSampler {
         let fanouts = Arc::new(fanouts.into().resolve(graph)?);
         let rules = Arc::new(graph.relations().iter().map(|_| EdgeAttributes::default()).collect());
         let source = Arc::new(Source::new(graph));
-        let (strategy, replace, disjoint, parallel) = (Strategy::Uniform, false, false, true);
         Ok(Self {
             source,
             fanouts,
             first: 0,
-            strategy,
-            replace,
-            disjoint,
-            parallel,
+            strategy: Strategy::Uniform,
+            replace: false,
+            disjoint: false,
+            at_seed_time: false,
+            parallel: true,
             rules,
             memory: Mutex::default(),
         })
@@ -274,20 +276,61 @@ impl NeighborSampler {
     /// Every seed of a sampler with times needs a time, so that no batch contains an edge later than its seed: in a
     /// loader by [`Seeds::nodes_before`](crate::Seeds::nodes_before), otherwise by
     /// [`sample_before`](Self::sample_before), [`induced_before`](Self::induced_before) or
-    /// [`shadow_before`](Self::shadow_before). The time `i64::MAX` admits every edge.
+    /// [`shadow_before`](Self::shadow_before). The time `i64::MAX` admits every edge of a smaller time. Edges are visible
+    /// strictly before the time of a seed, or also at it ([`with_edges_at_seed_time`](Self::with_edges_at_seed_time)).
+    /// For times in the file of a relation use [`with_stored_times`](Self::with_stored_times).
     ///
     /// # Errors
     /// Unknown type; a number of times other than that of edges; [`Strategy::InDegree`], whose degrees include later
     /// edges.
-    pub fn with_times(mut self, etype: impl EdgeKey, times: &[i64]) -> Result<Self, GraphError> {
+    pub fn with_times(self, etype: impl EdgeKey, times: &[i64]) -> Result<Self, GraphError> {
+        self.with_shared_times(etype, times.into())
+    }
+
+    /// As [`with_times`](Self::with_times), for times that the caller keeps too: they are not copied.
+    ///
+    /// # Errors
+    /// As [`with_times`](Self::with_times).
+    ///
+    /// # Cost
+    /// 8 bytes per edge for times by position, unless edges are sorted by destination.
+    pub fn with_shared_times(
+        mut self,
+        etype: impl EdgeKey,
+        by_edge: Arc<[i64]>,
+    ) -> Result<Self, GraphError> {
         let t = self.source.graph.schema().etype(etype)?;
-        self.check_edges("times", t, times.len())?;
-        let by_edge: Arc<[i64]> = times.into();
+        self.check_edges("times", t, by_edge.len())?;
         let permuted = self.source.graph.relations()[t].csc().edge_ids().is_some();
         let by_position =
-            if permuted { self.by_position(t, times).into() } else { by_edge.clone() };
-        Arc::make_mut(&mut self.rules)[t].times = Some(EdgeTimes { by_edge, by_position });
+            if permuted { self.by_position(t, &by_edge).into() } else { by_edge.clone() };
+        Arc::make_mut(&mut self.rules)[t].times =
+            Some(EdgeTimes::InMemory { by_edge, by_position });
         self.checked()
+    }
+
+    /// Makes edges at exactly the time of a seed visible, as in RelBench and PyG: edges of a time of at most the seed's.
+    /// Without it, edges are visible strictly before the time of the seed. The time `i64::MAX` then means that an edge is
+    /// never visible.
+    ///
+    /// Link samplers whose seed edges have their own times then sample other edges of that time. They exclude the seed
+    /// edge, but its reverse only by [`LinkExclusion`](crate::LinkExclusion).
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+    /// let g = Graph::homogeneous(4, vec![1, 2, 3], vec![0, 0, 0])?;
+    /// let sampler = NeighborSampler::new(&g, [-1])?.with_times("_E", &[10, 20, i64::MAX])?;
+    /// let edges = |s: &NeighborSampler, time| s.sample_before([("_N", [0], [time])], SampleKey::new(0)).map(|b| b.total_edges());
+    /// assert_eq!((edges(&sampler, 20)?, edges(&sampler, 21)?), (1, 2));
+    /// let sampler = sampler.with_edges_at_seed_time();
+    /// assert_eq!((edges(&sampler, 20)?, edges(&sampler, i64::MAX)?), (2, 2));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    #[must_use]
+    pub fn with_edges_at_seed_time(mut self) -> Self {
+        self.at_seed_time = true;
+        self
     }
 
     /// Gives every seed a separate tree, whose rows it shares with no other seed.
@@ -314,19 +357,31 @@ impl NeighborSampler {
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.source, &other.source) && Arc::ptr_eq(&self.rules, &other.rules)
     }
-    /// Time of each edge of a type, by edge id.
+    /// Time of each edge of a type, by edge id; `None` without times, or if they are in a file.
     ///
     /// # Panics
     /// Unknown type.
     #[doc(hidden)]
     #[track_caller]
     pub fn times_of(&self, etype: usize) -> Option<&[i64]> {
-        self.edge_times(etype).map(|times| &**times)
+        of_etype(&self.rules, etype).times.as_ref()?.in_memory().map(|times| &**times)
     }
-    /// [`times_of`](Self::times_of) as a shared list.
+    /// Whether edges of a type have times.
     #[track_caller]
-    pub(crate) fn edge_times(&self, etype: usize) -> Option<&Arc<[i64]>> {
-        of_etype(&self.rules, etype).times.as_ref().map(|of| &of.by_edge)
+    pub(crate) fn has_times(&self, etype: usize) -> bool {
+        of_etype(&self.rules, etype).times.is_some()
+    }
+    /// Time of each edge of a type, by edge id. Reads times in a file into memory.
+    #[track_caller]
+    pub(crate) fn edge_times(&self, etype: usize) -> Result<Option<&Arc<[i64]>>, GraphError> {
+        let relation = &self.source.graph.relations()[etype];
+        let times = of_etype(&self.rules, etype).times.as_ref();
+        times.map(|times| times.by_edge(relation)).transpose()
+    }
+    /// Time before which edges are visible for a seed of time `time`.
+    #[doc(hidden)]
+    pub fn visible_before(&self, time: i64) -> i64 {
+        if self.at_seed_time { time.saturating_add(1) } else { time }
     }
     /// Checks that edges have times, before seeds with times are sampled.
     pub(crate) fn check_timed(&self) -> Result<(), GraphError> {
@@ -362,8 +417,7 @@ impl NeighborSampler {
     fn check_edges(&self, arg: &'static str, t: usize, len: usize) -> Result<(), GraphError> {
         let g = &self.source.graph;
         if g.relations()[t].stored().is_some() {
-            let expected =
-                "a relation in memory (for weights stored in a file use `with_stored_weights`)";
+            let expected = "a relation in memory (for a relation in a file use `with_stored_weights` or `with_stored_times`)";
             return Err(setting(arg, expected, "a relation in a file"));
         }
         g.check_per_edge(arg, "one per edge", t, len)

@@ -67,6 +67,7 @@ impl NeighborSampler {
         let g = self.graph();
         let seeds = g.node_selection("seeds", seeds)?;
         let mut dropped = g.edge_selection("dropped", dropped)?;
+        let time = time.map(|time| self.visible_before(time));
         let trees = time.map(|time| Trees::one(&seeds, time));
         let batch = self.run(&seeds, trees, &self.by_destination(dropped.clone())?, key)?;
         let nodes = (0..g.node_counts().len()).map(|t| found(&batch, &seeds, t).to_vec());
@@ -74,8 +75,11 @@ impl NeighborSampler {
         let mut subgraph = g.induced(nodes.collect(), Relabel::Yes)?;
         if time.is_some() || dropped.iter().any(|ids| !ids.is_empty()) {
             let node_ids = subgraph.node_ids.clone();
+            let edge_times = |t| if time.is_some() { self.edge_times(t) } else { Ok(None) };
+            let edge_times: Vec<_> =
+                (0..g.relations().len()).map(edge_times).collect::<Result<_, _>>()?;
             let kept = |(t, (ids, dropped)): (usize, (&OriginalIds, &Vec<u32>))| {
-                let before = time.zip(self.times_of(t));
+                let before = time.zip(edge_times[t]);
                 let is_kept = |e: &u32| {
                     dropped.binary_search(e).is_err()
                         && before.is_none_or(|(time, of)| of[*e as usize] < time)

@@ -42,7 +42,8 @@ impl Sampler for ShadowSampler {
 
     fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<KHop, GraphError> {
         let nodes = self.0.graph().node_selection("seeds", seeds.ids().iter().enumerate())?;
-        self.0.shadow_of(&nodes, seeds.times(), key)
+        let times = seeds.times().map(|times| self.0.exclusive(times));
+        self.0.shadow_of(&nodes, times.as_deref(), key)
     }
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
         seeds.expect(SeedKind::Nodes, self.0.graph().node_counts().len())?;
@@ -100,7 +101,7 @@ impl NeighborSampler {
         self.shadow_of(&seeds, Some(&times), key)
     }
 
-    /// [`shadow`](Self::shadow) for validated seeds in schema order.
+    /// [`shadow`](Self::shadow) for validated seeds in schema order, over edges strictly before their times.
     pub(crate) fn shadow_of(
         &self,
         seeds: &[Vec<u32>],
@@ -112,6 +113,10 @@ impl NeighborSampler {
         }
         let g = self.graph();
         g.read_stored()?;
+        let timed = times.is_some();
+        let edge_times = |t| if timed { self.edge_times(t) } else { Ok(None) };
+        let edge_times: Vec<_> =
+            (0..g.relations().len()).map(edge_times).collect::<Result<_, _>>()?;
         let batch = self.run(seeds, Some(Trees::new(&self.source, seeds, times)), &[], key)?;
         let times: Option<Vec<i64>> = times.map(<[_]>::concat);
         let trees: usize = seeds.iter().map(Vec::len).sum();
@@ -142,7 +147,7 @@ impl NeighborSampler {
             for (t, (src, dst, ids)) in edges.iter_mut().enumerate() {
                 let (s, d) = g.schema().endpoints(t);
                 let csc = g.relations()[t].csc();
-                let before = times.as_ref().map(|times| times[tree]).zip(self.times_of(t));
+                let before = times.as_ref().map(|times| times[tree]).zip(edge_times[t]);
                 let is_past =
                     |p: usize| before.is_none_or(|(time, of)| of[csc.edge_id(p) as usize] < time);
                 for v in rows(d) {

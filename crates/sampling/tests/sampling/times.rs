@@ -493,3 +493,46 @@ fn seeds_without_times_are_refused_everywhere() {
     assert!(untimed.shadow_before([("a", [0], [1])], key).is_err());
     assert!(untimed.induced_before([("a", [0])], 1, none, key).is_err());
 }
+
+/// Edges at the time of the seed are those strictly before the next time, for every sampler.
+#[test]
+fn edges_at_the_time_of_the_seed() {
+    let (key, none): (_, [(usize, &[u32]); 0]) = (SampleKey::new(4), []);
+    let mut grown = 0;
+    for seed in 0..8 {
+        let all = drawn(seed, 100);
+        let (ids, times) = seeds(seed);
+        let strict = sampler(&all, (Strategy::Uniform, false), 3);
+        let at = strict.clone().with_edges_at_seed_time();
+        let next = times.clone().map(|times| times.iter().map(|t| t + 1).collect::<Vec<i64>>());
+        let given = |times: &[Vec<i64>; 2]| {
+            [("a", ids[0].clone(), times[0].clone()), ("b", ids[1].clone(), times[1].clone())]
+        };
+        let nodes = |s: &NeighborSampler, times| {
+            content(&s.sample_before(given(times), key).unwrap(), &all, None)
+        };
+        assert_eq!(nodes(&at, &times), nodes(&strict, &next));
+        grown += usize::from(nodes(&at, &times) != nodes(&strict, &times));
+        let lists = |s: &NeighborSampler, times: &[Vec<i64>; 2]| {
+            content(&s.blocks(&ids, Some(times), key).unwrap(), &all, None)
+        };
+        assert_eq!(lists(&at, &times), nodes(&at, &times));
+        let subgraphs = |s: &NeighborSampler, times: &[Vec<i64>; 2]| {
+            let shadow = s.shadow_before(given(times), key).unwrap().subgraph;
+            let seeds = [("a", &ids[0])];
+            let induced = s.induced_before(seeds, times[0][0], none, key).unwrap().subgraph;
+            [shadow, induced].map(|k| (k.node_ids, k.edge_ids))
+        };
+        assert_eq!(subgraphs(&at, &times), subgraphs(&strict, &next));
+        let loaded = |s: NeighborSampler, times| {
+            let seeds = Seeds::nodes_before(s.graph(), given(times)).unwrap();
+            let s = burn_gnn_sampling::ShadowSampler::new(s);
+            let loader = Loader::new(s, seeds, 9).unwrap().with_traversal(Traversal::ByOrder);
+            let first = loader.with_workers(0).resume(LoaderState { epoch: 0, batch: 0 }).next();
+            let k = first.unwrap().unwrap().batch.subgraph;
+            (k.node_ids, k.edge_ids)
+        };
+        assert_eq!(loaded(at, &times), loaded(strict, &next));
+    }
+    assert!(grown > 4, "{grown}");
+}

@@ -167,6 +167,9 @@ impl EdgeReader for ByOriginal {
     fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
         self.0.csc().weights_of(positions, out)
     }
+    fn times_of(&self, positions: Range<u64>, out: &mut Vec<i64>) -> Result<bool, GraphError> {
+        Ok(self.0.csc().times_of(positions, out)?)
+    }
 }
 
 /// Reads edges by local ids of both endpoints. Halo nodes are destinations without edges.
@@ -201,5 +204,8 @@ impl EdgeReader for ByLocal {
     }
     fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
         self.0.csc().weights_of(positions, out)
+    }
+    fn times_of(&self, positions: Range<u64>, out: &mut Vec<i64>) -> Result<bool, GraphError> {
+        Ok(self.0.csc().times_of(positions, out)?)
     }
 }

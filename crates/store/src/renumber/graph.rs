@@ -123,4 +123,7 @@ impl EdgeReader for ByOriginal {
     fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
         self.csc.weights_of(positions, out)
     }
+    fn times_of(&self, positions: Range<u64>, out: &mut Vec<i64>) -> Result<bool, GraphError> {
+        Ok(self.csc.times_of(positions, out)?)
+    }
 }

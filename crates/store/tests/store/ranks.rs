@@ -7,6 +7,7 @@ use burn_gnn_graph::Graph;
 use burn_gnn_sampling::{NeighborSampler, SampleKey, Strategy};
 use burn_gnn_store::*;
 use burn_gnn_structure::{EdgeReader, GraphError};
+use burn_gnn_testutil::apply_if;
 use proptest::prelude::{
     ProptestConfig, TestCaseError, any, prop_assert, prop_assert_eq, proptest,
 };
@@ -61,11 +62,13 @@ type Row = (Vec<(u32, u64)>, u32);
 
 /// The sampled edges of one hop by destination.
 fn draw(sampler: &NeighborSampler, hop: usize, nodes: &[u32], step: u64) -> Vec<Row> {
-    let one = sampler
-        .only_hop(hop)
-        .unwrap()
-        .sample([("_N", nodes)], SampleKey::new(3).at(0, step))
-        .unwrap();
+    let (one, key) = (sampler.only_hop(hop).unwrap(), SampleKey::new(3).at(0, step));
+    let one = if sampler.is_timed() {
+        let times: Vec<i64> = nodes.iter().map(|&v| 1000 - i64::from(v) * 5).collect();
+        one.sample_before([("_N", nodes, &times)], key).unwrap()
+    } else {
+        one.sample([("_N", nodes)], key).unwrap()
+    };
     let block = &one.blocks[0];
     let (csc, ids, degrees) =
         (block.relations()[0].csc(), block.original_edge_ids(0), block.in_degrees(0));
@@ -99,6 +102,7 @@ proptest! {
                 return Ok(sampler);
             }
             let sampler = sampler.with_stored_weights("_E").unwrap();
+            let sampler = apply_if(step > 2, sampler, |s| s.with_stored_times("_E").unwrap());
             Ok(sampler.with_strategy(if step % 2 == 0 { Strategy::Weighted } else { Strategy::TopK }).unwrap())
         };
         let of_whole = sampler(whole.graph())?;

@@ -1,12 +1,14 @@
 //! Batches from files equal those of the same graph in memory, bit for bit.
 
 use burn_gnn_graph::{Graph, GraphError};
-use burn_gnn_sampling::{NeighborSampler, SampleKey, Strategy};
+use burn_gnn_sampling::{
+    LinkSampler, MiniBatch, NegativePairs, NeighborSampler, SampleKey, Strategy,
+};
 use std::sync::Arc;
 
 use burn_gnn_store::{
-    CscBuild, EdgeIter, EdgeResults, PackedBatches, PackedRows, RowFormat, RowWriter, StoreError,
-    StoredCsc, StoredGraph, StoredRows,
+    CscBuild, EdgeChunk, EdgeIter, EdgeResults, EdgeStream, PackedBatches, PackedRows, RowFormat,
+    RowWriter, StoreError, StoredCsc, StoredGraph, StoredRows,
 };
 use burn_gnn_testutil::apply_if;
 use proptest::prelude::*;
@@ -144,6 +146,192 @@ proptest! {
             }
         }
     }
+}
+
+/// Edges with a weight and a time each.
+struct Timed(Edges, usize);
+
+fn time(i: usize) -> i64 {
+    (i * 7 % 11) as i64
+}
+
+impl EdgeStream for Timed {
+    fn read(&mut self, most: usize, chunk: &mut EdgeChunk) -> Result<usize, StoreError> {
+        let n = most.min(self.0.len() - self.1);
+        for i in self.1..self.1 + n {
+            chunk.src.push(self.0[i].0);
+            chunk.dst.push(self.0[i].1);
+            chunk.weights.push(weight(i));
+            chunk.times.push(time(i));
+        }
+        self.1 += n;
+        Ok(n)
+    }
+}
+
+/// The graph in memory, and in files with weights and times.
+fn both_timed(
+    dir: &std::path::Path,
+    cites: &Edges,
+    writes: &Edges,
+    ids: bool,
+) -> (Graph, StoredGraph) {
+    let (memory, _) = both(dir, cites, writes, ids);
+    for (file, src, edges) in [("cites", 50, cites), ("writes", 20, writes)] {
+        let path = dir.join(file);
+        std::fs::remove_file(&path).unwrap();
+        let build = CscBuild::new(path, src, 50).with_weights().with_times();
+        let build = if ids { build.with_edge_ids() } else { build };
+        build.run(Timed(edges.clone(), 0)).unwrap();
+    }
+    (memory, StoredGraph::open(dir).unwrap())
+}
+
+/// All of a batch. Edge ids are compared where the file has them, and out-degrees if `all`, which reads all edges.
+fn same_batch(a: &MiniBatch, b: &MiniBatch, ids: bool, all: bool) -> Result<(), TestCaseError> {
+    prop_assert_eq!((&a.seeds, &a.roots, a.blocks.len()), (&b.seeds, &b.roots, b.blocks.len()));
+    for (a, b) in a.blocks.iter().zip(&b.blocks) {
+        for t in 0..2 {
+            prop_assert_eq!((a.src_nodes(t), a.dst_nodes(t)), (b.src_nodes(t), b.dst_nodes(t)));
+            prop_assert_eq!(&a.relations()[t], &b.relations()[t]);
+            prop_assert_eq!(a.in_degrees(t), b.in_degrees(t));
+            prop_assert_eq!(a.src_in_degrees(t), b.src_in_degrees(t));
+            if ids {
+                prop_assert_eq!(a.edge_ids(t), b.edge_ids(t));
+            }
+            if all {
+                prop_assert_eq!(a.out_degrees(t), b.out_degrees(t));
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Times in files: the batches are those of times in memory.
+    #[test]
+    fn times_of_files(cites in edges(50, 50), writes in edges(20, 50), ids in any::<bool>(), parallel in any::<bool>(), at in any::<bool>()) {
+        let dir = tempfile::tempdir().unwrap();
+        let (memory, stored) = both_timed(dir.path(), &cites, &writes, ids);
+        let seeds: Vec<u32> = (0..50).step_by(3).chain([0, 25, 25]).collect();
+        let times: Vec<i64> = (0..seeds.len() as i64).map(|i| i * 5 % 14).collect();
+        let set = |s: NeighborSampler| {
+            let s = apply_if(at, s, NeighborSampler::with_edges_at_seed_time);
+            apply_if(!parallel, s, NeighborSampler::with_one_thread)
+        };
+        let of_memory = |fanouts: [i64; 2]| {
+            let one = |s: NeighborSampler, etype, n: usize| {
+                let (weights, times): (Vec<f32>, Vec<i64>) = (0..n).map(|i| (weight(i), time(i))).unzip();
+                s.with_weights(etype, &weights).unwrap().with_times(etype, &times).unwrap()
+            };
+            let s = NeighborSampler::new(&memory, fanouts).unwrap();
+            set(one(one(s, CITES, cites.len()), WRITES, writes.len()))
+        };
+        let of_files = |fanouts: [i64; 2]| {
+            let one = |s: NeighborSampler, etype| {
+                s.with_stored_weights(etype).unwrap().with_stored_times(etype).unwrap()
+            };
+            set(one(one(NeighborSampler::new(stored.graph(), fanouts).unwrap(), CITES), WRITES))
+        };
+        let key = SampleKey::new(5).at(1, 2);
+        let strategies = [Strategy::Uniform, Strategy::Latest, Strategy::Weighted, Strategy::TopK]
+            .into_iter().chain([true, false].map(|layer_dependent| Strategy::Labor { layer_dependent }));
+        for strategy in strategies {
+            for (fanouts, replace) in [([3, 2], false), ([-1, 2], false), ([2, 2], true)] {
+                if replace && !matches!(strategy, Strategy::Uniform | Strategy::Weighted) {
+                    continue;
+                }
+                let of = |s: NeighborSampler| {
+                    let s = apply_if(replace, s, |s| s.with_replacement().unwrap());
+                    let s = s.with_strategy(strategy).unwrap();
+                    s.sample_before([("paper", &seeds, &times)], key).unwrap()
+                };
+                same_batch(&of(of_memory(fanouts)), &of(of_files(fanouts)), ids, false)?;
+            }
+        }
+        // Sampling has not read the edges as a whole; out-degrees and subgraphs do.
+        prop_assert!(stored.graph().relations().iter().all(|r| r.derived_bytes().host == 0));
+        let (m, s) = (of_memory([3, 2]), of_files([3, 2]));
+        let batch = |s: &NeighborSampler| s.sample_before([("paper", &seeds, &times)], key).unwrap();
+        same_batch(&batch(&m), &batch(&s), ids, true)?;
+        let none: [(usize, &[u32]); 0] = [];
+        let subgraphs = |s: &NeighborSampler| {
+            let shadow = s.shadow_before([("paper", &seeds, &times)], key).unwrap();
+            let induced = s.induced_before([("paper", &seeds)], 6, none, key).unwrap();
+            [shadow, induced].map(|k| {
+                let relations = k.subgraph.graph.relations().to_vec();
+                (k.seeds, k.subgraph.node_ids, relations)
+            })
+        };
+        // Without ids, edges of subgraphs are in the order of the file.
+        if ids {
+            prop_assert_eq!(subgraphs(&m), subgraphs(&s));
+        }
+        if ids && !cites.is_empty() {
+            let links = |s: NeighborSampler| {
+                let links = LinkSampler::new(s, CITES).unwrap().with_negatives(NegativePairs::PerEndpoint(2));
+                links.sample(&[0, cites.len() as u32 / 2, cites.len() as u32 - 1], key).unwrap()
+            };
+            let (m, s) = (links(m), links(s));
+            prop_assert_eq!((&m.positive, &m.negative, &m.is_strict), (&s.positive, &s.negative, &s.is_strict));
+            same_batch(&m.batch, &s.batch, ids, true)?;
+        }
+    }
+}
+
+/// Batches with times and their bytes; samplers and files without times.
+#[test]
+fn times_of_files_are_declared() {
+    let dir = tempfile::tempdir().unwrap();
+    let edges: Edges = (0..200u32).map(|i| (i * 7 % 50, i * 3 % 50)).collect();
+    let (memory, stored) = both_timed(dir.path(), &edges, &vec![(3, 4)], true);
+    let new = || NeighborSampler::new(stored.graph(), [4, 2]).unwrap();
+    // A relation without times is sampled at any time.
+    let sampler = new().with_stored_times(CITES).unwrap();
+    assert!(sampler.is_timed() && sampler.sample([("paper", [3])], SampleKey::new(1)).is_err());
+    let batch = sampler.sample_before([("paper", [3, 4], [6, 8])], SampleKey::new(1)).unwrap();
+    let again = sampler.batch_from_bytes(&batch.to_bytes().unwrap()).unwrap();
+    same_batch(&batch, &again, true, true).unwrap();
+    let times: Vec<i64> = (0..edges.len()).map(|i| time(i) + 1).collect();
+    let other = NeighborSampler::new(&memory, [4, 2]).unwrap().with_times(CITES, &times).unwrap();
+    let e = other.batch_from_bytes(&batch.to_bytes().unwrap()).unwrap_err().to_string();
+    assert!(e.contains("original ids and times"), "{e}");
+    let e = new().with_strategy(Strategy::Latest).unwrap_err().to_string();
+    assert!(e.contains("times"), "{e}");
+    let e = new().with_times(CITES, &times).unwrap_err().to_string();
+    assert!(e.contains("`with_stored_times`"), "{e}");
+    let e = NeighborSampler::new(&memory, [2]).unwrap().with_stored_times(CITES).unwrap_err();
+    assert!(e.to_string().contains("use `with_times`"), "{e}");
+    let dir = tempfile::tempdir().unwrap();
+    let (_, untimed) = both(dir.path(), &edges, &vec![], false);
+    let e =
+        NeighborSampler::new(untimed.graph(), [2]).unwrap().with_stored_times(CITES).unwrap_err();
+    assert!(e.to_string().contains("`CscBuild::with_times`"), "{e}");
+}
+
+/// A damaged block of times is an error of the batches that read it.
+#[test]
+fn damaged_times() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("csc");
+    let edges: Edges = (0..40_000u32).map(|i| (i % 1000, i / 40)).collect();
+    CscBuild::new(&path, 1000, 1000).with_times().run(Timed(edges, 0)).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    // Times are the last section: 8 bytes per edge before the checksums.
+    let at = 4096 + 8192 + 40_960 * 4 + 8 * 39_000;
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let stored =
+        StoredGraph::create(dir.path(), [("_N", 1000)], [(("_N", "_E", "_N"), "csc")]).unwrap();
+    let sampler =
+        NeighborSampler::new(stored.graph(), [3]).unwrap().with_stored_times("_E").unwrap();
+    let of = |v: u32| sampler.sample_before([("_N", [v], [100])], SampleKey::new(0));
+    assert_eq!(of(10).unwrap().total_edges(), 3);
+    let e = of(975).unwrap_err();
+    assert!(e.to_string().contains("`times`"), "{e}");
+    assert_eq!(of(10).unwrap().total_edges(), 3);
 }
 
 #[test]

@@ -64,4 +64,12 @@ pub trait EdgeReader: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
         let _ = (positions, out);
         Ok(false)
     }
+    /// Appends the times of the edges at consecutive positions. Returns `false` if edges have no times.
+    ///
+    /// # Errors
+    /// The data cannot be read or are invalid.
+    fn times_of(&self, positions: Range<u64>, out: &mut Vec<i64>) -> Result<bool, GraphError> {
+        let _ = (positions, out);
+        Ok(false)
+    }
 }
