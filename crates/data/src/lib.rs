@@ -48,6 +48,7 @@ pub use arrays::torch::{NamedTensor, read_torch};
 pub use columns::narrow::RoundedCount;
 pub use database::column::{ColumnKind, ColumnValues, DatabaseColumn, ListColumn, ListValues};
 pub use database::database::Database;
+pub use database::graph::{DatabaseGraph, KeyCount, KeyEdges};
 pub use database::inspect::{
     ColumnSummary, DatabaseSummary, ForeignKeySummary, PartSummary, TableSummary, TaskSummary,
 };
@@ -58,6 +59,9 @@ pub use database::references::References;
 pub use database::table::{ALWAYS, DatabaseTable, ForeignKey, NEVER};
 pub use database::task::{
     DatabaseTask, Destination, LATEST, Part, Targets, TaskKind, TaskRows, TaskType,
+};
+pub use database::window_task::{
+    Aggregate, Comparison, Condition, ConditionValue, Threshold, WindowEntities, WindowTask,
 };
 pub use dataset::features::Features;
 pub use dataset::graph_set::GraphSet;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use burn_gnn_files::DataError;
 
 use super::references::{KeyIndex, References};
-use super::table::{DatabaseTable, NEVER};
+use super::table::{DatabaseTable, NEVER, ranks};
 use super::task::{DatabaseTask, Part, Targets, TaskRows};
 use crate::files::duplicate;
 
@@ -366,6 +366,19 @@ impl Database {
             test_timestamp: self.test_timestamp,
             tasks: self.tasks.iter().map(renumbered).collect(),
         }
+    }
+
+    /// The database with the rows of each table in another order, given as the old rows per table; `None` keeps a table.
+    pub(crate) fn reordered(mut self, orders: &[Option<Vec<u32>>]) -> Self {
+        let numbers: Vec<_> = orders.iter().map(|order| order.as_deref().map(ranks)).collect();
+        let mut new = self.renumbered(vec![], &numbers);
+        for (table, order) in self.tables.iter_mut().zip(orders) {
+            if let Some(order) = order {
+                *table = table.select(order);
+            }
+        }
+        new.tables = self.tables;
+        new
     }
 
     /// The database without some columns of a table, such as [`DatabaseTask::remove_columns`]. A key or time column among

@@ -4,6 +4,7 @@
 pub(crate) mod column;
 #[expect(clippy::module_inception, reason = "the file of the type `Database`")]
 pub(crate) mod database;
+pub(crate) mod graph;
 pub(crate) mod inspect;
 pub(crate) mod manifest;
 pub(crate) mod options;
@@ -14,4 +15,7 @@ pub(crate) mod table;
 pub(crate) mod task;
 #[cfg(test)]
 mod tests;
+pub(crate) mod time_order;
+pub(crate) mod time_span;
+pub(crate) mod window_task;
 mod write;

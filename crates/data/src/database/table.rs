@@ -332,3 +332,10 @@ impl DatabaseTable {
         }
     }
 }
+
+/// The new number of each row of a table whose rows are `order` in the new one.
+pub(crate) fn ranks(order: &[u32]) -> Vec<u32> {
+    let mut ranks = vec![0; order.len()];
+    order.iter().zip(0..).for_each(|(&row, rank)| ranks[row as usize] = rank);
+    ranks
+}

@@ -6,6 +6,7 @@ mod rel_f1;
 mod relbench;
 mod suggest;
 mod values;
+mod window_task;
 mod written;
 
 use std::path::{Path, PathBuf};
