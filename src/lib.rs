@@ -54,6 +54,8 @@ pub mod sampling;
 mod span_times;
 #[cfg(feature = "store")]
 pub mod store;
+#[cfg(feature = "store")]
+mod stored_database;
 mod version_info;
 
 pub use span_times::{SpanTime, SpanTimes};

@@ -22,8 +22,8 @@ mod section_writer;
 mod sections;
 
 pub use build::{
-    BuildPlan, BuildStats, ChainedEdges, CscBuild, EdgeChunk, EdgeIter, EdgeResults, EdgeStream,
-    NpyEdges, ReversedEdges, SelfLoops, TextEdges,
+    BuildPlan, BuildStats, ChainedEdges, CscBuild, EdgeChunk, EdgeIter, EdgeResults, EdgeSlices,
+    EdgeStream, NpyEdges, ReversedEdges, SelfLoops, TextEdges,
 };
 #[cfg(feature = "sampling")]
 pub use cache::PackedBatches;

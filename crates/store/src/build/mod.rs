@@ -14,5 +14,6 @@ pub use estimate::BuildPlan;
 pub use journal::BuildStats;
 pub use settings::SelfLoops;
 pub use stream::{
-    ChainedEdges, EdgeChunk, EdgeIter, EdgeResults, EdgeStream, NpyEdges, ReversedEdges, TextEdges,
+    ChainedEdges, EdgeChunk, EdgeIter, EdgeResults, EdgeSlices, EdgeStream, NpyEdges,
+    ReversedEdges, TextEdges,
 };

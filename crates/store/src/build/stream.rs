@@ -4,6 +4,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_files::internal::{ArrayHead, EntryType, NpyHead};
+use burn_gnn_structure::internal::check_len;
 
 use crate::error::{StoreError, format, io};
 
@@ -120,6 +121,62 @@ impl<I: Iterator<Item = (u32, u32)>> EdgeStream for EdgeIter<I> {
             (low, Some(high)) if low == high => Some(low as u64),
             _ => None,
         }
+    }
+}
+
+/// A stream of edges from slices, such as those of a relation in memory.
+///
+/// ```
+/// use burn_gnn_store::{CscBuild, EdgeSlices, StoredCsc};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let file = dir.path().join("graph.csc");
+/// let edges = EdgeSlices::new(&[0, 2, 1], &[1, 0, 1])?.with_times(&[10, 20, 30])?;
+/// CscBuild::new(&file, 3, 3).with_times().run(edges)?;
+/// let mut times = vec![];
+/// StoredCsc::open(&file)?.times_of(0..3, &mut times)?;
+/// assert_eq!(times, [20, 10, 30]); // by destination
+/// # Ok::<(), burn_gnn_store::StoreError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct EdgeSlices<'a> {
+    src: &'a [u32],
+    dst: &'a [u32],
+    times: &'a [i64],
+    next: usize,
+}
+
+impl<'a> EdgeSlices<'a> {
+    /// A stream of edges from `src[i]` to `dst[i]`.
+    ///
+    /// # Errors
+    /// Slices of different lengths.
+    pub fn new(src: &'a [u32], dst: &'a [u32]) -> Result<Self, StoreError> {
+        check_len("dst", "one per source", src.len(), dst.len())?;
+        Ok(Self { src, dst, times: &[], next: 0 })
+    }
+    /// Adds a time per edge.
+    ///
+    /// # Errors
+    /// A number of times other than that of edges.
+    pub fn with_times(self, times: &'a [i64]) -> Result<Self, StoreError> {
+        check_len("times", "one per edge", self.src.len(), times.len())?;
+        Ok(Self { times, ..self })
+    }
+}
+
+impl EdgeStream for EdgeSlices<'_> {
+    fn read(&mut self, most: usize, chunk: &mut EdgeChunk) -> Result<usize, StoreError> {
+        let n = most.min(self.src.len() - self.next);
+        let edges = self.next..self.next + n;
+        chunk.src.extend_from_slice(&self.src[edges.clone()]);
+        chunk.dst.extend_from_slice(&self.dst[edges.clone()]);
+        // There are none, or one per edge.
+        chunk.times.extend_from_slice(self.times.get(edges).unwrap_or_default());
+        self.next += n;
+        Ok(n)
+    }
+    fn total(&self) -> Option<u64> {
+        Some(self.src.len() as u64)
     }
 }
 
