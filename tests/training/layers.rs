@@ -1,8 +1,8 @@
 //! A layer on a whole graph and on its partitions gives the same results and input gradients, for
 //! every norm and with edge weights.
 
-use burn::module::Module;
-use burn::nn::{Linear, LinearConfig};
+use burn::module::{Module, Param};
+use burn::nn::Linear;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::dist::{
     DistError, DistGraph, DistSampler, LocalPartition, PartitionConfig, PartitionMethod,
@@ -174,9 +174,14 @@ struct Gated {
 }
 
 impl Gated {
+    /// Weights are functions of their name: Burn's `LinearConfig` draws from one generator of the device, which ranks
+    /// on threads share.
     fn new(device: &Device) -> Self {
-        let linear = || LinearConfig::new(3, 2).init(device);
-        Self { own: linear(), neighbor: linear() }
+        let linear = |name: &str| Linear {
+            weight: Param::from_tensor(rows(name, &[0, 1, 2], 2, device)),
+            bias: None,
+        };
+        Self { own: linear("own"), neighbor: linear("neighbor") }
     }
 }
 
