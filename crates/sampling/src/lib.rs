@@ -53,8 +53,9 @@ pub use random::key::SampleKey;
 pub use subgraph::cluster::ClusterSampler;
 pub use subgraph::saint::{SaintCoverage, SaintMethod, SaintSampler};
 pub use subgraph::shadow::ShadowSampler;
+pub use walk::node2vec::Node2Vec;
 pub use walk::pinsage::{PinSage, Visits};
-pub use walk::random_walk::{NO_NODE, Node2Vec, RandomWalk, Walks};
+pub use walk::random_walk::{NO_NODE, RandomWalk, Walks};
 
 /// Items for the other crates of this workspace, without stability guarantees.
 #[doc(hidden)]

@@ -4,7 +4,7 @@ use crate::batch::sampler::Sampler;
 use crate::batch::seeds::{SeedKind, Seeds};
 use crate::random::generator::Draws;
 use crate::random::key::SampleKey;
-use crate::walk::random_walk::draw;
+use crate::walk::step_edges::draw;
 use burn_gnn_graph::internal::{room, setting};
 use burn_gnn_graph::{Graph, GraphError, Relabel, Relation, Subgraph};
 

@@ -6,7 +6,7 @@ use crate::batch::sampled_batch::SampledBatch;
 use crate::batch::sampler::Sampler;
 use crate::batch::seeds::Seeds;
 use crate::random::key::SampleKey;
-use crate::walk::random_walk::{NO_NODE, RandomWalk, check_starts};
+use crate::walk::random_walk::{NO_NODE, RandomWalk, check_starts, starts_of};
 use burn_gnn_graph::internal::{room, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation};
 
@@ -17,6 +17,9 @@ use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation};
 /// each traversal but the first, a walk ends with probability `stop`. Every traversal that ends in a node counts as a
 /// visit of it; the seed itself counts, too. The `num_neighbors` nodes with the most visits become the neighbours. Among
 /// equal counts the smaller id wins.
+///
+/// With [`with_times`](Self::with_times), every seed has a time, and its walks take only edges strictly before it, as
+/// those of [`RandomWalk`] do.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -50,10 +53,16 @@ pub struct Visits {
     pub dst: Vec<u32>,
     /// Number of visits.
     pub counts: Vec<u32>,
+    /// Position of the seed of each visited node in the list of seeds, ascending. It distinguishes the times of a seed that
+    /// is sampled at several times.
+    pub seeds: Vec<u32>,
 }
 
 impl Visits {
     /// The relation with an edge from each visited node to its seed, among `num_nodes` nodes; `counts` are edge weights.
+    ///
+    /// A seed that was sampled at several times has the edges of all of them. `Relation::from_coo(num_nodes, num_seeds,
+    /// src, seeds)` has one destination per position of [`seeds`](Self::seeds) instead.
     ///
     /// # Errors
     /// A node out of range.
@@ -125,10 +134,21 @@ impl PinSage {
         self
     }
 
+    /// Sets the time of each edge of a type, by edge id, for [`neighbors_before`](Self::neighbors_before). Every seed of a
+    /// sampler with times needs a time, in a loader by [`Seeds::nodes_before`](crate::Seeds::nodes_before).
+    ///
+    /// # Errors
+    /// As [`RandomWalk::with_times`].
+    pub fn with_times(mut self, etype: impl EdgeKey, times: &[i64]) -> Result<Self, GraphError> {
+        self.walk = self.walk.with_times(etype, times)?;
+        Ok(self)
+    }
+
     /// Samples the most visited nodes of each seed.
     ///
     /// # Errors
-    /// A seed out of range.
+    /// A seed out of range; edges have times, so that seeds need times ([`neighbors_before`](Self::neighbors_before));
+    /// [`GraphError::OutOfMemory`].
     pub fn neighbors(
         &self,
         seeds: &[u32],
@@ -136,7 +156,43 @@ impl PinSage {
         num_neighbors: usize,
         key: SampleKey,
     ) -> Result<Visits, GraphError> {
-        let walks = self.walk.walk(seeds, num_walks, key)?;
+        self.neighbors_of(seeds, None, (num_walks, num_neighbors), key)
+    }
+
+    /// As [`neighbors`](Self::neighbors), but each seed has a time, and its walks take only edges strictly before it.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{PinSage, SampleKey};
+    /// let g = Graph::homogeneous(3, vec![0, 0], vec![1, 2])?;
+    /// let sampler = PinSage::new(&g, &["_E"], 1, 0.0)?.with_times("_E", &[10, 20])?;
+    /// let near = sampler.neighbors_before(&[0, 0, 0], &[10, 20, 21], 50, 2, SampleKey::new(7))?;
+    /// assert_eq!((near.seeds, near.src[0]), (vec![1, 2, 2], 1)); // nothing before 10, node 1 before 20, both before 21
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`neighbors`](Self::neighbors); a number of times other than that of seeds; no edge has a time
+    /// ([`with_times`](Self::with_times)).
+    pub fn neighbors_before(
+        &self,
+        seeds: &[u32],
+        times: &[i64],
+        num_walks: usize,
+        num_neighbors: usize,
+        key: SampleKey,
+    ) -> Result<Visits, GraphError> {
+        self.neighbors_of(seeds, Some(times), (num_walks, num_neighbors), key)
+    }
+
+    fn neighbors_of(
+        &self,
+        seeds: &[u32],
+        times: Option<&[i64]>,
+        (num_walks, num_neighbors): (usize, usize),
+        key: SampleKey,
+    ) -> Result<Visits, GraphError> {
+        let walks = self.walk.walk_of(seeds, times, num_walks, key)?;
         let stops = key.stream("pinsage");
         let of_seed = |(i, &seed): (usize, &u32)| {
             let mut met = vec![];
@@ -163,11 +219,12 @@ impl PinSage {
         };
         let lists: Vec<Vec<(u32, u32)>> = seeds.par_iter().enumerate().map(of_seed).collect();
         let mut visits = Visits::default();
-        for (&seed, list) in seeds.iter().zip(lists) {
+        for ((position, &seed), list) in (0..).zip(seeds).zip(lists) {
             for (v, n) in list {
                 visits.src.push(v);
                 visits.dst.push(seed);
                 visits.counts.push(n);
+                visits.seeds.push(position);
             }
         }
         Ok(visits)
@@ -183,11 +240,13 @@ impl Sampler for PinSage {
     fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Visits, GraphError> {
         self.check(seeds)?;
         let (num_walks, num_neighbors) = self.asked()?;
-        self.neighbors(&seeds.ids()[self.walk.first()], num_walks, num_neighbors, key)
+        let (nodes, times) = starts_of(seeds, self.walk.first());
+        self.neighbors_of(nodes, times, (num_walks, num_neighbors), key)
     }
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
         self.asked()?;
-        check_starts(seeds, self.walk.schema().ntypes(), self.walk.first())
+        check_starts(seeds, self.walk.schema().ntypes(), self.walk.first())?;
+        self.walk.check_times(seeds.times().is_some())
     }
 }
 

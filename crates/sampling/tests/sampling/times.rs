@@ -3,11 +3,13 @@
 use burn_gnn_graph::{Graph, GraphError, Stream};
 use burn_gnn_sampling::{
     BlockSampler, HeteroLinkSampler, LinkExclusion, LinkSampler, LoadedBatch, Loader, LoaderState,
-    MiniBatch, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey, Sampler,
-    Seeds, Strategy, Traversal,
+    MiniBatch, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, Node2Vec, PinSage,
+    RandomWalk, SampleKey, Sampler, Seeds, Strategy, Traversal, Walks,
 };
 use burn_gnn_testutil::apply_if;
 use proptest::prelude::*;
+
+use crate::common::{chi_square, limit};
 
 /// Edges of one relation: source, destination, time, weight, and the id in the graph before later edges were changed.
 type Edges = Vec<(u32, u32, i64, f32, u64)>;
@@ -259,6 +261,187 @@ proptest! {
             prop_assert_eq!(content(&whole.batch, &all, None), content(&again.batch, &changed, None));
         }
     }
+}
+
+/// Edge types of the steps of [`walks`].
+const STEPS: [usize; 4] = [0, 2, 1, 0];
+
+/// Walks along all relations, node2vec and PinSAGE on the relation `t`; without weights or with them.
+fn walks(all: &[Edges; 3], weighted: bool, [p, q]: [f64; 2]) -> (RandomWalk, Node2Vec, PinSage) {
+    let g = graph(all);
+    let mut walk = RandomWalk::new(&g, &STEPS.map(|t| ETYPES[t])).unwrap();
+    let mut node2vec = Node2Vec::new(&g, ETYPES[2], p, q).unwrap();
+    let of = |t: usize| -> (Vec<f32>, Vec<i64>) { all[t].iter().map(|e| (e.3, e.2)).unzip() };
+    for (t, etype) in ETYPES.iter().enumerate() {
+        let (weights, times) = of(t);
+        walk = walk.with_times(*etype, &times).unwrap();
+        walk = apply_if(weighted, walk, |w| w.with_weights(*etype, &weights).unwrap());
+    }
+    let (weights, times) = of(2);
+    node2vec = apply_if(weighted, node2vec, |w| w.with_weights(&weights).unwrap());
+    let pinsage = PinSage::new(&g, &[ETYPES[2]], 3, 0.3).unwrap();
+    let pinsage = pinsage.with_times(ETYPES[2], &times).unwrap();
+    (walk.with_stop_probability(0.1).unwrap(), node2vec.with_times(&times).unwrap(), pinsage)
+}
+
+/// Nodes of a walk, and its edges by the ids that they had at first. Every edge is before `time`.
+fn walked(
+    walks: &Walks,
+    i: usize,
+    all: &[Edges; 3],
+    etype: impl Fn(usize) -> usize,
+    time: i64,
+) -> (Vec<u32>, Vec<u64>) {
+    let edge = |step: usize, e: u32| {
+        let edge = all[etype(step)][e as usize];
+        assert!(edge.2 < time, "an edge of time {} in a walk of time {time}", edge.2);
+        edge.4
+    };
+    let nodes = walks.walk(i).to_vec();
+    let edges = &walks.edges[i * walks.length..][..nodes.len() - 1];
+    let edges = edges.iter().enumerate().map(|(step, &e)| edge(step, e)).collect();
+    (nodes, edges)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 96 }, ..ProptestConfig::default() })]
+
+    /// What happens after the start of a walk changes nothing of the walk, nor of the visits of PinSAGE.
+    #[test]
+    fn walks_do_not_depend_on_later_edges(
+        seed: u64, edges in 0u64..160, weighted: bool,
+        pq in prop_oneof![Just([1.0, 1.0]), Just([0.25, 4.0]), Just([1e15, 1e-3])],
+    ) {
+        let (all, key) = (drawn(seed, edges), SampleKey::new(seed));
+        let (ids, times) = seeds(seed);
+        let (walk, node2vec, pinsage) = walks(&all, weighted, pq);
+        // All starts in one call, and one start in the changed graph.
+        let uniform = walk.walk_before(&ids[0], &times[0], 2, key).unwrap();
+        for (i, (&v, &time)) in ids[0].iter().zip(&times[0]).enumerate() {
+            for changed in [deleted(&all, time, NO_EDGES), permuted(&all, time, NO_EDGES)] {
+                let again = walks(&changed, weighted, pq).0.walk_before(&[v], &[time], 2, key).unwrap();
+                for n in 0..2 {
+                    let (old, new) = (walked(&uniform, 2 * i + n, &all, |s| STEPS[s], time), walked(&again, n, &changed, |s| STEPS[s], time));
+                    prop_assert_eq!(old, new, "walk {} from {} before {}", n, v, time);
+                }
+            }
+        }
+        let second_order = node2vec.walk_before(&ids[1], &times[1], 2, 5, key).unwrap();
+        let visits = pinsage.neighbors_before(&ids[1], &times[1], 6, 3, key).unwrap();
+        for (i, (&v, &time)) in ids[1].iter().zip(&times[1]).enumerate() {
+            for changed in [deleted(&all, time, NO_EDGES), permuted(&all, time, NO_EDGES)] {
+                let (_, node2vec, pinsage) = walks(&changed, weighted, pq);
+                let again = node2vec.walk_before(&[v], &[time], 2, 5, key).unwrap();
+                for n in 0..2 {
+                    let (old, new) = (walked(&second_order, 2 * i + n, &all, |_| 2, time), walked(&again, n, &changed, |_| 2, time));
+                    prop_assert_eq!(old, new, "node2vec walk {} from {} before {}", n, v, time);
+                }
+                let again = pinsage.neighbors_before(&[v], &[time], 6, 3, key).unwrap();
+                let of = |of: usize, visits: &burn_gnn_sampling::Visits| -> Vec<(u32, u32, u32)> {
+                    let rows = (0..visits.src.len()).filter(|&r| visits.seeds[r] as usize == of);
+                    rows.map(|r| (visits.src[r], visits.dst[r], visits.counts[r])).collect()
+                };
+                prop_assert_eq!(of(i, &visits), of(0, &again), "visits of {} before {}", v, time);
+            }
+        }
+    }
+}
+
+/// Walks before a time draw the edges before it as a graph without later edges draws them, for any number of threads.
+#[test]
+fn walks_before_a_time_follow_the_weights() {
+    // From 0 to 1, 2 and 3 at 10, 30 and 20, in this order of edge ids; to 4 at 40.
+    let g = Graph::homogeneous(5, vec![0; 4], vec![1, 2, 3, 4]).unwrap();
+    let walk = || RandomWalk::new(&g, &["_E"]).unwrap();
+    let (times, weights, key) = ([10, 30, 20, 40], [1.0, 5.0, 3.0, 100.0], SampleKey::new(3));
+    let count = |walk: &RandomWalk, time: i64| {
+        let walks = walk.walk_before(&[0], &[time], 40_000, key).unwrap();
+        let mut counts = [0.0; 5];
+        (0..walks.len()).for_each(|i| counts[*walks.walk(i).last().unwrap() as usize] += 1.0);
+        counts
+    };
+    let timed = walk().with_times("_E", &times).unwrap();
+    for (time, expected) in
+        [(10, vec![]), (11, vec![40_000.0]), (21, vec![2e4, 2e4]), (i64::MAX, vec![1e4; 4])]
+    {
+        let counts = count(&timed, time);
+        let found: Vec<f64> = [1, 3, 2, 4][..expected.len()].iter().map(|&v| counts[v]).collect();
+        assert!(
+            expected.len() < 2 || chi_square(&found, &expected) < limit(expected.len() - 1),
+            "{counts:?} before {time}"
+        );
+        let stayed = if expected.is_empty() { 40_000.0 } else { 0.0 };
+        assert_eq!((counts[0], found.iter().sum::<f64>()), (stayed, 40_000.0 - stayed));
+    }
+    // Weights before times and after them.
+    let weighted = timed.with_weights("_E", &weights).unwrap();
+    let other = walk().with_weights("_E", &weights).unwrap().with_times("_E", &times).unwrap();
+    let counts = count(&weighted, 31);
+    assert!(
+        chi_square(&counts[1..4], &[1.0, 5.0, 3.0].map(|w| w / 9.0 * 4e4)) < limit(2),
+        "{counts:?}"
+    );
+    assert_eq!((counts, counts[4]), (count(&other, 31), 0.0));
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert_eq!(counts, pool.install(|| count(&weighted, 31)));
+    }
+    // Weights of 0 before a time end a walk.
+    let none = walk().with_times("_E", &times).unwrap();
+    let none = none.with_weights("_E", &[0.0, 1.0, 0.0, 1.0]).unwrap();
+    assert_eq!(count(&none, 30)[0], 40_000.0);
+}
+
+/// node2vec compares with edges before the time of the start only.
+#[test]
+fn node2vec_weighs_by_edges_before_the_start() {
+    // From 0 by way of 1 to 2, which leads back to 0 from time 20 on, or to 3, which does not.
+    let g = Graph::homogeneous(4, vec![0, 1, 1, 2], vec![1, 2, 3, 0]).unwrap();
+    let walk = Node2Vec::new(&g, "_E", 1.0, 1e-3).unwrap().with_times(&[1, 1, 1, 20]).unwrap();
+    let share = |time: i64| {
+        let walks = walk.walk_before(&[0], &[time], 20_000, 2, SampleKey::new(5)).unwrap();
+        (0..walks.len()).filter(|&i| walks.walk(i)[2] == 2).count() as f64 / 20_000.0
+    };
+    assert!((share(20) - 0.5).abs() < 0.02, "{}", share(20));
+    assert!(share(21) < 0.005, "{}", share(21));
+}
+
+/// In loaders, and what is rejected.
+#[test]
+fn walks_need_times_of_edges_and_of_seeds() {
+    let all = drawn(4, 100);
+    let (ids, times) = seeds(4);
+    let (walk, node2vec, pinsage) = walks(&all, true, [1.0, 1.0]);
+    let g = graph(&all);
+    let timed = |t: usize| Seeds::nodes_before(&g, [(NODES[t].0, &ids[t], &times[t])]).unwrap();
+    let untimed = |t: usize| Seeds::nodes(&g, [(NODES[t].0, &ids[t])]).unwrap();
+    let key = SampleKey::new(3).at(0, 1);
+    let expected = walk.walk_before(&ids[0][2..4], &times[0][2..4], 1, key).unwrap();
+    let missing = |e: Option<GraphError>| {
+        let e = e.expect("an error").to_string();
+        assert!(e.starts_with("`times`: expected a time for every start"), "{e}");
+    };
+    missing(walk.walk(&[0], 1, key).err());
+    missing(node2vec.walk(&[0], 1, 2, key).err());
+    missing(pinsage.neighbors(&[0], 1, 2, key).err());
+    let e = walk.walk_before(&[0, 1], &[3], 1, key).unwrap_err().to_string();
+    assert_eq!(e, "`times`: expected length 2 (one per start), got 1; give 2 entries");
+    missing(Loader::new(walks(&all, true, [1.0, 1.0]).0, untimed(0), 2).err());
+    assert_eq!(batch((walk, timed(0)), 2, 1).batch, expected);
+    let expected = node2vec.walk_before(&ids[1][2..4], &times[1][2..4], 1, 3, key).unwrap();
+    assert_eq!(batch((node2vec.with_length(3), timed(1)), 2, 1).batch, expected);
+    let expected = pinsage.neighbors_before(&ids[1][2..4], &times[1][2..4], 9, 2, key).unwrap();
+    assert_eq!(batch((pinsage.with_neighbors(9, 2), timed(1)), 2, 1).batch, expected);
+    // Times of seeds without times of edges.
+    let plain = || RandomWalk::new(&g, &["t"]).unwrap();
+    let e = Loader::new(plain(), timed(1), 1).err().unwrap().to_string();
+    assert_eq!(e, "`times`: expected times of the edges of the walks (`with_times`), got none");
+    assert!(plain().with_times("t", &[1]).is_err());
+    // A step along a type without times takes edges of any time.
+    let mixed = RandomWalk::new(&g, &["r", "s"]).unwrap().with_times("s", &[0; 100]).unwrap();
+    let walks = mixed.walk_before(&ids[0], &[0; 4], 9, key).unwrap();
+    assert!((0..walks.len()).any(|i| walks.walk(i).len() == 2));
+    assert!((0..walks.len()).all(|i| walks.walk(i).len() < 3));
 }
 
 /// The property is about something: batches of the graphs above have edges, and changes of earlier edges show.
