@@ -303,7 +303,7 @@ mod tests {
         };
         assert_eq!(
             build(vec![1, 2], etype),
-            "`edges of `a:r:a`: global ids`: expected length 3 (one row per node or edge), got 2; give 3 entries"
+            "edges of `a:r:a`: global ids: expected length 3 (one row per node or edge), got 2; give 3 entries"
         );
         assert!(build(vec![1, 2, 1], etype).contains("global id 1 was given twice"));
         assert!(build(vec![1, 2, 3], ("a", "q", "a")).contains("unknown edge type `a:q:a`"));

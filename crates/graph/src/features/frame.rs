@@ -72,7 +72,7 @@ impl Frame {
     /// # Errors
     /// As [`insert`](Self::insert).
     pub fn insert_column(&mut self, name: &str, column: Column) -> Result<(), GraphError> {
-        self.check_rows(format_args!("column {name}"), column.len())?;
+        self.check_rows(format_args!("column `{name}`"), column.len())?;
         // All existing columns share a device, so that one comparison suffices.
         let mut others = self.columns.iter().filter(|(n, _)| *n != name).map(|(_, c)| c);
         if let Some(other) = others.next().filter(|c| c.device != column.device) {
@@ -347,7 +347,7 @@ mod tests {
         let e = f.insert("z", Tensor::<1>::zeros([4], &device)).unwrap_err();
         assert_eq!(
             e.to_string(),
-            "`nodes of `a`: column z`: expected length 3 (one row per node or edge), got 4; give 3 entries"
+            "nodes of `a`: column `z`: expected length 3 (one row per node or edge), got 4; give 3 entries"
         );
         assert_eq!(f.columns().count(), 3, "a refused column leaves no trace");
     }

@@ -12,7 +12,7 @@ impl Frame {
     /// # Errors
     /// A number of rows other than [`len`](Self::len).
     pub fn insert_list(&mut self, name: &str, list: Ragged) -> Result<(), GraphError> {
-        self.check_rows(format_args!("list {name}"), list.len())?;
+        self.check_rows(format_args!("list `{name}`"), list.len())?;
         self.lists.insert(name.to_owned(), list);
         Ok(())
     }
@@ -38,7 +38,7 @@ impl Frame {
     /// # Errors
     /// A number of texts other than [`len`](Self::len).
     pub fn insert_text(&mut self, name: &str, texts: Texts) -> Result<(), GraphError> {
-        self.check_rows(format_args!("text {name}"), texts.len())?;
+        self.check_rows(format_args!("text `{name}`"), texts.len())?;
         self.texts.insert(name.to_owned(), Arc::new(texts));
         Ok(())
     }
@@ -224,7 +224,7 @@ mod tests {
             f.insert_text("name", Texts::new())
                 .unwrap_err()
                 .to_string()
-                .contains("text name`: expected length 3")
+                .contains("text `name`: expected length 3")
         );
         assert_eq!(
             f.text("x").unwrap_err().to_string(),
@@ -240,13 +240,13 @@ mod tests {
         let e = f.insert_list("words", Ragged::default()).unwrap_err().to_string();
         assert_eq!(
             e,
-            "`nodes of `_N`: list words`: expected length 3 (one row per node or edge), got 0; give 3 entries"
+            "nodes of `_N`: list `words`: expected length 3 (one row per node or edge), got 0; give 3 entries"
         );
         assert!(
             f.set_ids(NodeIds::new(Ids::Int(vec![1])))
                 .unwrap_err()
                 .to_string()
-                .contains("ids`: expected length 3")
+                .contains("nodes of `_N`: ids: expected length 3")
         );
         assert_eq!(
             f.list("x").unwrap_err().to_string(),

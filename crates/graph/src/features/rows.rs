@@ -39,7 +39,7 @@ impl Frame {
         let count = self.len - from.len;
         let mut given = BTreeMap::new();
         for (name, c) in data {
-            let of = format_args!("new rows of column {name}");
+            let of = format_args!("new rows of column `{name}`");
             self.check_len(of, "one row per new node or edge", count, c.len())?;
             if given.insert(*name, c).is_some() {
                 return Err(GraphError::Duplicate { what: "column", name: (*name).to_owned() });

@@ -92,7 +92,7 @@ fn edits() {
     let t = text(g.add_nodes("b", 1, &[("y", y())]));
     assert_eq!(
         t,
-        "`nodes of `b`: new rows of column y`: expected length 1 (one row per new node or edge), got 2; give 1 entries"
+        "nodes of `b`: new rows of column `y`: expected length 1 (one row per new node or edge), got 2; give 1 entries"
     );
     assert!(matches!(
         g.add_nodes("b", 2, &[("y", y()), ("y", y())]),

@@ -123,7 +123,7 @@ fn merging_other_types_and_what_is_refused() {
     let e = merge([&a, &b]).unwrap_err();
     assert_eq!(
         e.to_string(),
-        "`nodes of `a`: column h`: expected length 3 (one row per node or edge), got 2; give 3 entries"
+        "nodes of `a`: column `h`: expected length 3 (one row per node or edge), got 2; give 3 entries"
     );
     assert!(matches!(merge([]), Err(GraphError::Empty { arg: "graphs", .. })));
     a.edges_mut("r").unwrap().insert("w", Tensor::<1>::from_data([1.0f32], device)).unwrap();

@@ -74,7 +74,7 @@ impl Fields {
         match self.0.iter().find(|(_, column)| column.len() != rows) {
             None => Ok(self),
             Some((name, column)) => {
-                let (relation, arg) = (String::new(), format!("{what}: field {name}"));
+                let (relation, arg) = (String::new(), format!("{what}: field `{name}`"));
                 Err(GraphError::Length { relation, arg, why, expected: rows, actual: column.len() }
                     .into())
             }

@@ -87,7 +87,8 @@ pub enum GraphError {
     },
     /// Two lengths that must be equal differ.
     #[error(
-        "`{arg}`{}: expected length {expected} ({why}), got {actual}; give {expected} entries",
+        "{}{}: expected length {expected} ({why}), got {actual}; give {expected} entries",
+        quoted(.arg),
         if .relation.is_empty() || .relation == UNNAMED {
             String::new()
         } else {
@@ -97,7 +98,7 @@ pub enum GraphError {
     Length {
         /// Relation or node type, or empty.
         relation: String,
-        /// Argument.
+        /// Argument, or a phrase with names in backticks, such as "nodes of `a`: column `x`".
         arg: String,
         /// Where the expected length comes from.
         why: &'static str,
@@ -441,6 +442,11 @@ crate::debug_is_message!(GraphError);
 /// The kind of object that a name belongs to. Names of relations are edge types, which contain colons.
 fn kind_of(name: &str) -> &'static str {
     if name.contains([':', '[']) { "relation" } else { "node type" }
+}
+
+/// An argument in backticks, unless it is a phrase that contains names in backticks.
+fn quoted(arg: &str) -> String {
+    if arg.contains('`') { arg.to_owned() } else { format!("`{arg}`") }
 }
 
 /// The fix for an unknown name.

@@ -132,12 +132,12 @@ fn rows_that_closures_return() {
     let on = g.on(LIKES).unwrap();
     let device = Device::flex();
     let rows = |n: usize| Tensor::<1>::ones([n], &device);
-    let want = "`update_all: message function: field m`: expected length 2 (one row per edge of the batch), got 3; give 2 entries";
+    let want = "update_all: message function: field `m`: expected length 2 (one row per edge of the batch), got 3; give 2 entries";
     assert_eq!(
         text(on.update_all(|_: &EdgeBatch| Ok(Fields::of("m", rows(3))), sum("m", "y"))),
         want
     );
-    let want = "`update_all: reduce function: field y`: expected length 1 (one row per node of the batch), got 3; give 1 entries";
+    let want = "update_all: reduce function: field `y`: expected length 1 (one row per node of the batch), got 3; give 1 entries";
     assert_eq!(
         text(on.update_all(copy_u("h", "m"), |_: &NodeBatch| Ok(Fields::of("y", rows(3))))),
         want
@@ -151,13 +151,13 @@ fn rows_that_closures_return() {
         ),
         want
     );
-    let want = "`apply_nodes: apply function: field y`: expected length 2 (one row per node of the batch), got 3; give 2 entries";
+    let want = "apply_nodes: apply function: field `y`: expected length 2 (one row per node of the batch), got 3; give 2 entries";
     assert_eq!(
         text(g.apply_nodes("user", &[0, 2], |_: &NodeBatch| Ok(Fields::of("y", rows(3))))),
         want
     );
     let calls = [burn_gnn_ops::on(LIKES, copy_u("h", "m"), sum("m", "y"))];
-    let want = "`multi_update_all: cross reducer: field y`: expected length 3 (one row per node), got 7; give 3 entries";
+    let want = "multi_update_all: cross reducer: field `y`: expected length 3 (one row per node), got 7; give 3 entries";
     assert_eq!(text(g.multi_update_all(calls, Cross::with(|_: Vec<Tensor<2>>| rows(7)))), want);
     // Errors of closures are returned unchanged.
     let error = on
