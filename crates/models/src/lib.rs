@@ -100,7 +100,7 @@ pub use training::fit_config::FitConfig;
 pub use training::fused_adam::{FusedAdam, FusedAdamConfig};
 pub use training::gradient_sync::{GradientSync, NoSync};
 pub use training::history::{Epoch, Trained};
-pub use training::select_rows::{RowId, select_rows};
+pub use training::select_rows::{RowId, id_tensor, select_rows};
 pub use training::sparse_rows::{EncoderRows, SparseAdam, SparseAdamConfig};
 pub use training::task::Task;
 pub use training::tasks::graph_task::{GraphClassifier, GraphTask, LabelledGraphs};

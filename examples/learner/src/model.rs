@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 use burn::train::{ClassificationOutput, InferenceStep, TrainOutput, TrainStep};
 use burn_gnn::graph::{Graph, GraphError, batch};
-use burn_gnn::models::Gin;
+use burn_gnn::models::{Gin, id_tensor};
 use burn_gnn::ops::{LossReduction, Segments, cross_entropy_rows};
 use burn_gnn::sampling::{LoadedBatch, SampleKey, SampledBatch, Sampler, SeedKind, Seeds};
 
@@ -72,16 +72,14 @@ impl Classifier {
     pub(crate) fn classify(&self, item: &Graphs) -> ClassificationOutput {
         let x = degrees(&item.graph, &self.devices()[0]);
         let logits = self.gin.forward_graphs(&item.graph, x, &item.segments);
-        let n = item.labels.len();
+        let n = item.labels.len() as u32;
         let loss = cross_entropy_rows(
             logits.clone(),
-            &(0..n as u32).collect(),
+            &(0..n).collect(),
             &item.labels,
             LossReduction::Mean,
         );
-        let labels =
-            TensorData::new(item.labels.iter().map(|&l| i64::from(l)).collect::<Vec<_>>(), [n]);
-        let labels = Tensor::<1, Int>::from_data(labels, &logits.device());
+        let labels = id_tensor(&item.labels, &logits.device());
         ClassificationOutput::new(loss, logits, labels)
     }
 }

@@ -3,12 +3,12 @@
 use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::activation::relu;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use burn_gnn::data::Triple;
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{
     DropoutKey, HeteroLayer, LinkScore, LinkScorer, LinkScorerConfig, NodeEmbedding, RelGraphConv,
-    RelGraphConvConfig, RelNorm, RelWeights, select_rows,
+    RelGraphConvConfig, RelNorm, RelWeights, id_tensor, select_rows,
 };
 use burn_gnn::ops::{
     EdgeTypes, GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout,
@@ -115,7 +115,7 @@ impl Net {
     ) -> Tensor<2> {
         let (heads, relations): (Vec<u32>, _) = queries.unzip();
         let heads = select_rows(entities.clone(), heads);
-        self.scorer.against_all(heads, ids(relations, &entities.device()), entities.clone())
+        self.scorer.against_all(heads, id_tensor(relations, &entities.device()), entities.clone())
     }
 
     /// Cross entropy between the softmax over all entities and the uniform distribution over the tails that a query
@@ -140,11 +140,6 @@ impl Net {
         let gap = select_rows(entities.clone(), first) - copy_u_mean(&tails, entities.clone());
         let (heads, relations): (Vec<u32>, _) = queries().unzip();
         let heads = select_rows(entities.clone(), heads);
-        Ok(of_first + self.scorer.forward(heads, ids(relations, &device), gap).mean())
+        Ok(of_first + self.scorer.forward(heads, id_tensor(relations, &device), gap).mean())
     }
-}
-
-pub(crate) fn ids(v: Vec<u32>, device: &Device) -> Tensor<1, Int> {
-    let (n, v) = (v.len(), v.into_iter().map(i64::from).collect::<Vec<_>>());
-    Tensor::from_data(TensorData::new(v, [n]), device)
 }

@@ -9,7 +9,7 @@ use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn::data::{KnowledgeGraph, Triple};
 use burn_gnn::graph::{GraphError, Stream};
-use burn_gnn::models::{TrueTails, select_rows};
+use burn_gnn::models::{TrueTails, id_tensor, select_rows};
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
 use burn_gnn::sampling::{
     Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds,
@@ -17,7 +17,7 @@ use burn_gnn::sampling::{
 
 use super::fit::{Settings, both_ways};
 use super::messages::Messages;
-use super::net::{Net, ids};
+use super::net::Net;
 
 /// Candidate tails of the queries of a batch, in addition to the true one.
 const DRAWN: u64 = 1000;
@@ -108,7 +108,7 @@ impl TripleBatch {
         let rows = net.over_blocks(&self.blocks.blocks);
         let (device, n) = (rows.device(), self.heads.len());
         let of = |v: &[u32]| select_rows(rows.clone(), v);
-        let relations = ids(self.relations.clone(), &device);
+        let relations = id_tensor(&self.relations, &device);
         let right = net
             .scorer()
             .forward(of(&self.heads), relations.clone(), of(&self.tails))

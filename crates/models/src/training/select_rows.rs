@@ -1,6 +1,6 @@
-//! Selects rows of tensors by ids on the CPU.
+//! Selects rows of tensors by ids on the CPU, and converts ids to tensors.
 
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_graph::row_index;
 
 /// A number of a row: node ids and edge ids of graphs and batches, original ids, labels.
@@ -61,6 +61,38 @@ pub fn select_rows<const D: usize, I: RowId>(x: Tensor<D>, ids: impl AsRef<[I]>)
     x.select(0, index)
 }
 
+/// Ids on the CPU as a tensor, for layers and Burn modules that take one: the relations of a
+/// [`LinkScorer`](crate::LinkScorer), the indices of an `Embedding`, the labels of a loss of Burn. Rows of a tensor are
+/// selected without it, by [`select_rows`].
+///
+/// The tensor has the default integer type of the device, or int64 if an id is beyond 31 bits.
+///
+/// # Panics
+/// A negative id.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_models::id_tensor;
+/// let relations: Vec<u32> = vec![2, 0];
+/// let ids = id_tensor(&relations, &Device::flex());
+/// assert_eq!(ids.into_data().iter::<i64>().collect::<Vec<_>>(), [2, 0]);
+/// ```
+#[track_caller]
+pub fn id_tensor<I: RowId>(ids: impl AsRef<[I]>, device: &Device) -> Tensor<1, Int> {
+    let number = |(at, id): (usize, &I)| match id.row() {
+        Some(row) => row as i64,
+        None => panic!("id_tensor: `ids[{at}]` must be a number from 0, got {id}"),
+    };
+    let ids: Vec<i64> = ids.as_ref().iter().enumerate().map(number).collect();
+    let (fits, n) = (ids.iter().all(|&id| id <= i64::from(i32::MAX)), ids.len());
+    let data = TensorData::new(ids, [n]);
+    if fits {
+        Tensor::from_data(data, device)
+    } else {
+        Tensor::from_data(data, (device, DType::I64))
+    }
+}
+
 #[cfg(all(test, feature = "flex"))]
 mod tests {
     use burn::tensor::Device;
@@ -76,6 +108,20 @@ mod tests {
         let grad = x.grad(&y.sum().backward()).unwrap();
         assert_eq!(grad.into_data().try_to_vec::<f32>().unwrap(), [1.0, 0.0, 2.0]);
         assert_eq!(select_rows(x, Vec::<u32>::new()).dims(), [0]);
+    }
+
+    #[test]
+    fn ids_become_a_tensor_of_any_width() {
+        let values = |t: Tensor<1, Int>| t.into_data().iter::<i64>().collect::<Vec<_>>();
+        let d = Device::flex();
+        let own = Tensor::<1, Int>::from_data([1, 2], &d).dtype();
+        let few = id_tensor([1u32, 0, 7], &d);
+        assert_eq!((few.dtype(), values(few)), (own, vec![1, 0, 7]));
+        let large = id_tensor([u32::MAX, 1], &d);
+        assert_eq!((large.dtype(), values(large)), (DType::I64, vec![i64::from(u32::MAX), 1]));
+        assert_eq!(id_tensor(Vec::<u64>::new(), &d).dims(), [0]);
+        let text = panic_text(|| id_tensor([0, -1i64], &d));
+        assert!(text.contains("`ids[1]` must be a number from 0, got -1"), "{text}");
     }
 
     #[test]
