@@ -66,6 +66,37 @@ impl<'a> Blocks<'a> {
     }
 }
 
+/// Appends up to `want` bytes to a block, fewer only at the end of the text, and returns their number.
+///
+/// `read_to_end` starts with small reads, each through the buffer of the file, and grows the block by copying it.
+pub(super) fn read_more(
+    reader: &mut impl Read,
+    block: &mut Vec<u8>,
+    want: usize,
+) -> std::io::Result<usize> {
+    /// Bytes of the first read: a short file takes no more memory.
+    const FIRST: usize = 1 << 16;
+    let before = block.len();
+    let (mut filled, end) = (before, before + want);
+    while filled < end {
+        if filled == block.len() {
+            let next = if filled < before + FIRST { end.min(before + FIRST) } else { end };
+            block.resize(next, 0);
+        }
+        match reader.read(&mut block[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => {
+                block.truncate(filled);
+                return Err(e);
+            }
+        }
+    }
+    block.truncate(filled);
+    Ok(filled - before)
+}
+
 /// The lines of a block, without their ends.
 pub(crate) fn lines(block: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = block;
@@ -104,8 +135,7 @@ impl Iterator for Blocks<'_> {
             // A line longer than the block is read until its end.
             let before = block.len();
             let want = if before < self.size { self.size - before } else { before };
-            let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block);
-            match read {
+            match read_more(&mut self.reader, &mut block, want) {
                 Err(e) => {
                     self.ended = true;
                     return Some(Err(text_error(self.path, e)));

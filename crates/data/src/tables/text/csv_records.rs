@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use burn_gnn_files::DataError;
 
-use super::blocks::BLOCK;
+use super::blocks::{BLOCK, read_more};
 use super::dialect::{BadQuote, Dialect, Records, line_ends};
 use crate::files::{Expected, table_error, text_error};
 
@@ -38,7 +38,7 @@ impl Iterator for RecordBlocks {
             // A record longer than the block is read until its end.
             let before = block.len();
             let want = if before < BLOCK { BLOCK - before } else { before };
-            match self.reader.by_ref().take(want as u64).read_to_end(&mut block) {
+            match read_more(&mut self.reader, &mut block, want) {
                 Err(e) => {
                     self.ended = true;
                     return Some(Err(text_error(&self.path, e)));
