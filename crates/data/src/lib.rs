@@ -70,13 +70,14 @@ pub use dataset::node_dataset::Dataset;
 pub use dataset::split::Split;
 pub use datasets::crates_graph::crates_graph;
 pub use datasets::karate::karate_club;
+pub use formats::attributed_graph::AttributeOptions;
 pub use formats::edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
 #[cfg(feature = "graphml")]
-pub use formats::graphml::load_graphml;
+pub use formats::graphml::{load_graphml, load_graphml_with};
 pub use formats::matrix_market::{
     MatrixMarketOptions, load_matrix_market, load_matrix_market_with,
 };
-pub use formats::node_link::load_node_link;
+pub use formats::node_link::{load_node_link, load_node_link_with};
 #[cfg(feature = "npz")]
 pub use formats::npz::{Npz, load_scipy_npz, read_scipy_npz};
 #[cfg(feature = "rdf")]

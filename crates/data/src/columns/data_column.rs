@@ -6,7 +6,7 @@ use burn_gnn_graph::{Frame, Texts};
 use hashbrown::HashMap;
 
 use crate::columns::host_column::{column_of, pick_rows, unsupported};
-use crate::columns::narrow;
+use crate::columns::narrow::{self, RoundedCount};
 
 /// Largest number of feature columns of a file. Each becomes a tensor of every graph.
 pub(crate) const MOST_COLUMNS: usize = 1 << 14;
@@ -33,8 +33,8 @@ pub(crate) struct DataColumn {
     /// Length of the vectors; `None` for scalars, which have no second axis.
     width: Option<usize>,
     values: Values,
-    /// Whether numbers that f32 cannot represent are rounded. Otherwise they are errors.
-    round: bool,
+    /// Counts numbers that f32 cannot represent and that are rounded. With `None` they are errors.
+    round: Option<RoundedCount>,
 }
 
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ enum Values {
 
 impl DataColumn {
     pub(crate) fn new(name: String) -> Self {
-        Self { name, len: 0, width: None, values: Values::None, round: false }
+        Self { name, len: 0, width: None, values: Values::None, round: None }
     }
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -79,17 +79,19 @@ impl DataColumn {
             return Err(format!("{expected} as in the first row"));
         }
         self.widen(matches!(cell, Cell::Float(_) | Cell::Floats(_)))?;
-        let float = |&x: &f64| narrow::from_f64(x).is_ok();
-        let int = |&i: &i64| narrow::from_i64(i).is_ok();
-        let representable = match (&self.values, &cell) {
-            (Values::Float(_), Cell::Int(i)) => int(i),
-            (Values::Float(_), Cell::Ints(c)) => c.iter().all(int),
-            (_, Cell::Float(x)) => float(x),
-            (_, Cell::Floats(c)) => c.iter().all(float),
-            _ => true,
+        let float = |x: &&f64| narrow::from_f64(**x).is_err();
+        let int = |i: &&i64| narrow::from_i64(**i).is_err();
+        let lost = match (&self.values, &cell) {
+            (Values::Float(_), Cell::Int(i)) => usize::from(int(&i)),
+            (Values::Float(_), Cell::Ints(c)) => c.iter().filter(int).count(),
+            (_, Cell::Float(x)) => usize::from(float(&x)),
+            (_, Cell::Floats(c)) => c.iter().filter(float).count(),
+            _ => 0,
         };
-        if !representable && !self.round {
-            return Err(narrow::REPRESENTABLE.into());
+        match &self.round {
+            Some(count) => count.add(lost as u64),
+            None if lost > 0 => return Err(narrow::REPRESENTABLE.into()),
+            None => {}
         }
         match (&mut self.values, cell) {
             (Values::Bool(v), Cell::Bool(b)) => v.push(b),
@@ -112,11 +114,16 @@ impl DataColumn {
     /// integer of the column.
     fn widen(&mut self, floats: bool) -> Result<(), String> {
         if let (Values::Int(ints), true) = (&self.values, floats) {
-            let lost = ints.iter().find(|&&i| !self.round && narrow::from_i64(i).is_err());
-            if let Some(lost) = lost {
-                return Err(format!(
-                    "an integer, since f32 cannot represent {lost} of an earlier row"
-                ));
+            let mut lost = ints.iter().filter(|&&i| narrow::from_i64(i).is_err());
+            match &self.round {
+                Some(count) => count.add(lost.count() as u64),
+                None => {
+                    if let Some(lost) = lost.next() {
+                        return Err(format!(
+                            "an integer, since f32 cannot represent {lost} of an earlier row"
+                        ));
+                    }
+                }
             }
             self.values = Values::Float(ints.iter().map(|&i| i as f64).collect());
         }
@@ -196,12 +203,12 @@ pub(crate) struct NamedColumns {
     columns: Vec<DataColumn>,
     positions: HashMap<String, usize>,
     rows: usize,
-    round: bool,
+    round: Option<RoundedCount>,
 }
 
 impl NamedColumns {
-    /// No columns yet. With `round`, numbers that f32 cannot represent are rounded.
-    pub(crate) fn with_rounding(round: bool) -> Self {
+    /// No columns yet. With `round`, numbers that f32 cannot represent are rounded and counted.
+    pub(crate) fn with_rounding(round: Option<RoundedCount>) -> Self {
         Self { round, ..Self::default() }
     }
     pub(crate) fn rows(&self) -> usize {
@@ -223,7 +230,7 @@ impl NamedColumns {
             }
             None => {
                 let column = DataColumn::new(name.to_owned());
-                self.columns.push(DataColumn { round: self.round, ..column });
+                self.columns.push(DataColumn { round: self.round.clone(), ..column });
                 self.positions.insert(name.to_owned(), self.columns.len() - 1);
                 self.columns.len() - 1
             }

@@ -12,8 +12,9 @@ use crate::files::{Expected, format_error};
 /// Counts the numbers that a reader rounded to the nearest f32 although f32 cannot represent them.
 ///
 /// Readers return an error for such a number, unless an option allows it: [`Decoder::round_floats`],
-/// [`MatrixMarketOptions::round_values`] or [`EdgeListFormat::round_weights`]. The count is a field of these types. Clones
-/// share it, so a caller that passes a clone to a reader can still read it, and several reads add up.
+/// [`MatrixMarketOptions::round_values`], [`AttributeOptions::round_values`] or [`EdgeListFormat::round_weights`]. The count
+/// is a field of these types. Clones share it, so a caller that passes a clone to a reader can still read it, and several
+/// reads add up.
 ///
 /// ```
 /// use burn_gnn_data::{AttrType, Csv, Decoder, read_nodes};
@@ -28,6 +29,7 @@ use crate::files::{Expected, format_error};
 ///
 /// [`Decoder::round_floats`]: crate::Decoder::round_floats
 /// [`MatrixMarketOptions::round_values`]: crate::MatrixMarketOptions::round_values
+/// [`AttributeOptions::round_values`]: crate::AttributeOptions::round_values
 /// [`EdgeListFormat::round_weights`]: crate::EdgeListFormat::round_weights
 #[derive(Clone, Debug, Default)]
 pub struct RoundedCount(Arc<AtomicU64>);

@@ -5,8 +5,72 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::{FileId, Graph, Ids, NodeIds, Texts};
 
 use crate::columns::data_column::NamedColumns;
+use crate::columns::narrow::RoundedCount;
 use crate::files::{setting, within_limit};
 use crate::tables::schema::column_names::WEIGHT;
+
+/// Options of [`load_node_link_with`](crate::load_node_link_with) and `load_graphml_with`.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_data::{AttributeOptions, load_node_link, load_node_link_with};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("g.json");
+/// std::fs::write(&path, r#"{"nodes": [{"id": 1, "mass": 2e40}], "links": []}"#).unwrap();
+/// assert!(load_node_link(&path, &Device::flex()).is_err()); // f32 has no 2e40
+/// let options = AttributeOptions::new().round_values();
+/// load_node_link_with(&path, &options, &Device::flex())?;
+/// assert_eq!(options.rounded.get(), 1);
+/// # Ok::<(), burn_gnn_data::DataError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttributeOptions {
+    /// Whether a number that f32 cannot represent is rounded to the nearest f32. By default it is an error. Such a number
+    /// would become infinite or 0, or is an integer that would change its value.
+    pub round_values: bool,
+    /// Number of values that [`round_values`](Self::round_values) changed.
+    pub rounded: RoundedCount,
+    /// Whether reading a long file draws a progress bar on a terminal.
+    pub progress: bool,
+}
+
+impl Default for AttributeOptions {
+    fn default() -> Self {
+        Self { round_values: false, rounded: RoundedCount::default(), progress: true }
+    }
+}
+
+impl AttributeOptions {
+    /// Numbers that f32 cannot represent are errors.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Rounds numbers that f32 cannot represent to the nearest f32, and counts them ([`rounded`](Self::rounded)).
+    #[must_use]
+    pub fn round_values(mut self) -> Self {
+        self.round_values = true;
+        self
+    }
+    /// Enables or disables the progress bar.
+    #[must_use]
+    pub fn with_progress(mut self, progress: bool) -> Self {
+        self.progress = progress;
+        self
+    }
+    /// Columns without rows that round as these options say.
+    pub(crate) fn columns(&self) -> NamedColumns {
+        NamedColumns::with_rounding(self.round_values.then(|| self.rounded.clone()))
+    }
+}
+
+/// Adds the option that accepts a number that f32 cannot represent to the expected content of an attribute.
+pub(crate) fn with_rounding_remedy(expected: String) -> String {
+    if expected.contains("f32 can") {
+        format!("{expected}; `AttributeOptions::round_values` takes the nearest f32")
+    } else {
+        expected
+    }
+}
 
 /// Ids of nodes or endpoints, all integers or all texts.
 #[derive(Clone, Debug, Default)]
@@ -95,8 +159,9 @@ impl AttributedGraph {
         let nodes = graph.nodes_mut(..)?;
         self.nodes.insert(nodes, what, device)?;
         nodes.set_ids(ids)?;
-        let wrong =
-            |expected: String| setting(WEIGHT, &expected, "a number that f32 cannot represent");
+        let wrong = |expected: String| {
+            setting(WEIGHT, &with_rounding_remedy(expected), "a number that f32 cannot represent")
+        };
         self.edges.into_floats(WEIGHT).map_err(wrong)?.insert_rows(
             graph.edges_mut(0)?,
             &rows,

@@ -12,9 +12,11 @@ use burn_gnn_graph::{FileId, Graph};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::columns::data_column::{Cell, NamedColumns};
+use crate::columns::data_column::Cell;
 use crate::files::{CountingReader, cut, format_error, text_error};
-use crate::formats::attributed_graph::{AttributedGraph, IdColumn, Undirected};
+use crate::formats::attributed_graph::{
+    AttributeOptions, AttributedGraph, IdColumn, Undirected, with_rounding_remedy,
+};
 use crate::tables::text::decompress::text_of;
 use crate::tables::text::format::{Format, explained};
 use crate::tables::text::parse_number::parse_i64;
@@ -56,16 +58,29 @@ use crate::tables::text::parse_number::parse_i64;
 /// # Errors
 /// * [`DataError::Io`] if the file cannot be read.
 /// * [`DataError::Format`], with the byte offset, for XML that is not well-formed or not GraphML; for an unknown key or
-///   node and a repeated id; for a value that does not have the declared type or that f32 cannot represent; and for an
-///   attribute without default that some nodes or edges lack.
+///   node and a repeated id; for a value that does not have the declared type or that f32 cannot represent
+///   ([`load_graphml_with`] rounds it); and for an attribute without default that some nodes or edges lack.
 /// * [`DataError::Format`], too, for what is not supported: several graphs, graphs nested in nodes, hyperedges, ports.
 ///
 /// # Cost
 /// One sequential pass over the file. Memory: the columns, with default values limited to 1 MiB and 4 bytes per byte of
 /// the file.
 pub fn load_graphml(path: impl AsRef<Path>, device: &Device) -> Result<Graph, DataError> {
+    load_graphml_with(path, &AttributeOptions::new(), device)
+}
+
+/// [`load_graphml`] with options.
+///
+/// # Errors
+/// Those of [`load_graphml`].
+pub fn load_graphml_with(
+    path: impl AsRef<Path>,
+    options: &AttributeOptions,
+    device: &Device,
+) -> Result<Graph, DataError> {
     let path = path.as_ref();
-    let graph = parse(path).map_err(|e| explained(e, path, "GraphML", &[Format::Graphml]))?;
+    let graph =
+        parse(path, options).map_err(|e| explained(e, path, "GraphML", &[Format::Graphml]))?;
     let graph = graph.build("GraphML", device).map_err(|e| e.in_file(path))?;
     graph.map_err(|why| format_error(path, why))
 }
@@ -129,10 +144,10 @@ struct Parser {
     defaults: u64,
 }
 
-fn parse(path: &Path) -> Result<AttributedGraph, DataError> {
+fn parse(path: &Path, options: &AttributeOptions) -> Result<AttributedGraph, DataError> {
     let read = Rc::<Shared<u64>>::default();
     let counted = read.clone();
-    let inner = text_of(path, true)?;
+    let inner = text_of(path, options.progress)?;
     let inner = CountingReader { inner, count: move |bytes| counted.set(counted.get() + bytes) };
     let mut xml = Reader::from_reader(BufReader::with_capacity(1 << 16, inner));
     let mut parser = Parser {
@@ -141,10 +156,10 @@ fn parse(path: &Path) -> Result<AttributedGraph, DataError> {
         values: BTreeMap::new(),
         graph: AttributedGraph {
             ids: IdColumn::default(),
-            nodes: NamedColumns::default(),
+            nodes: options.columns(),
             src: IdColumn::default(),
             dst: IdColumn::default(),
-            edges: NamedColumns::default(),
+            edges: options.columns(),
             undirected: Undirected::None,
         },
         directed: true,
@@ -392,7 +407,9 @@ impl Parser {
                 Some(default)
             });
             if let Some(value) = value {
-                columns.set(&key.name, value).map_err(|expected| format!("expected {expected}"))?;
+                columns
+                    .set(&key.name, value)
+                    .map_err(|expected| format!("expected {}", with_rounding_remedy(expected)))?;
             }
         }
         let most = DEFAULTS_FREE + self.read.get().saturating_mul(DEFAULTS_PER_BYTE);
@@ -539,6 +556,21 @@ mod tests {
         assert!(matches!(e.cause(), DataError::Graph(GraphError::Setting { arg: "weight", .. })));
         for (ty, value) in [("double", "0.1"), ("double", "INF"), ("long", "16777216")] {
             assert!(load(&text(ty, value)).is_ok(), "{value}");
+        }
+        // Rounded and counted by an option.
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("g.graphml");
+        let options = AttributeOptions::new().round_values().with_progress(false);
+        for (read, (ty, value, near)) in (1..).zip([
+            ("double", "1e300", f32::INFINITY),
+            ("double", "-1e-60", 0.0),
+            ("long", "16777217", 16_777_216.0),
+        ]) {
+            std::fs::write(&path, text(ty, value)).unwrap();
+            let g = load_graphml_with(&path, &options, &Device::flex()).unwrap();
+            let weight = g.edges("_E").unwrap().get::<1>("weight").unwrap().into_data();
+            assert_eq!(weight.try_to_vec::<f32>().unwrap(), [near]);
+            assert_eq!(options.rounded.get(), read);
         }
     }
 

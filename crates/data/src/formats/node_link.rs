@@ -11,7 +11,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use crate::columns::data_column::{Cell, NamedColumns};
 use crate::files::{format_error, read_error};
-use crate::formats::attributed_graph::{AttributedGraph, IdColumn, Undirected};
+use crate::formats::attributed_graph::{
+    AttributeOptions, AttributedGraph, IdColumn, Undirected, with_rounding_remedy,
+};
 use crate::tables::text::decompress::text_of;
 use crate::tables::text::format::{Format, explained};
 
@@ -52,22 +54,37 @@ use crate::tables::text::format::{Format, explained};
 /// * [`DataError::Io`] if the file cannot be read.
 /// * [`DataError::Format`], with line and column, for other JSON; for a node without `id` or an edge without `source` or
 ///   `target`; for repeated ids, and ids of both types; for an edge with an unknown endpoint; and for an attribute that is
-///   missing, `null`, an object, of another type than in the first row, or a number that f32 cannot represent.
+///   missing, `null`, an object, of another type than in the first row, or a number that f32 cannot represent
+///   ([`load_node_link_with`] rounds it).
 ///
 /// # Cost
 /// One sequential pass over the file. Memory: the columns.
 pub fn load_node_link(path: impl AsRef<Path>, device: &Device) -> Result<Graph, DataError> {
+    load_node_link_with(path, &AttributeOptions::new(), device)
+}
+
+/// [`load_node_link`] with options.
+///
+/// # Errors
+/// Those of [`load_node_link`].
+pub fn load_node_link_with(
+    path: impl AsRef<Path>,
+    options: &AttributeOptions,
+    device: &Device,
+) -> Result<Graph, DataError> {
     let path = path.as_ref();
     let accepted = [Format::NodeLink, Format::Json];
-    let graph = parse(path).map_err(|e| explained(e, path, "node-link JSON", &accepted))?;
+    let graph =
+        parse(path, options).map_err(|e| explained(e, path, "node-link JSON", &accepted))?;
     let graph = graph.build("node-link JSON", device).map_err(|e| e.in_file(path))?;
     graph.map_err(|why| format_error(path, why))
 }
 
-fn parse(path: &Path) -> Result<AttributedGraph, DataError> {
-    let reader = BufReader::with_capacity(1 << 16, text_of(path, true)?);
+fn parse(path: &Path, options: &AttributeOptions) -> Result<AttributedGraph, DataError> {
+    let reader = BufReader::with_capacity(1 << 16, text_of(path, options.progress)?);
     let mut json = serde_json::Deserializer::from_reader(reader);
-    let parsed = json.deserialize_map(Document).and_then(|graph| json.end().map(|()| graph));
+    let parsed =
+        json.deserialize_map(Document(options)).and_then(|graph| json.end().map(|()| graph));
     parsed.map_err(|e| {
         if e.is_io() {
             return read_error(path, e.into());
@@ -77,9 +94,9 @@ fn parse(path: &Path) -> Result<AttributedGraph, DataError> {
 }
 
 /// Visitor of the top-level object.
-struct Document;
+struct Document<'a>(&'a AttributeOptions);
 
-impl<'de> Visitor<'de> for Document {
+impl<'de> Visitor<'de> for Document<'_> {
     type Value = AttributedGraph;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -91,9 +108,10 @@ impl<'de> Visitor<'de> for Document {
         let mut directed = None;
         while let Some(key) = map.next_key::<String>()? {
             let repeated = match key.as_str() {
-                "nodes" => nodes.replace(map.next_value_seed(List(["id"]))?).is_some(),
+                "nodes" => nodes.replace(map.next_value_seed(List(["id"], self.0))?).is_some(),
                 "links" | "edges" => {
-                    edges.replace(map.next_value_seed(List(["source", "target"]))?).is_some()
+                    let list = List(["source", "target"], self.0);
+                    edges.replace(map.next_value_seed(list)?).is_some()
                 }
                 "directed" => directed.replace(map.next_value::<bool>()?).is_some(),
                 _ => map.next_value::<IgnoredAny>().map(|_| false)?,
@@ -111,12 +129,12 @@ impl<'de> Visitor<'de> for Document {
 }
 
 /// Visitor of a list of objects with these id fields and with attributes.
-struct List<const N: usize>([&'static str; N]);
+struct List<'a, const N: usize>([&'static str; N], &'a AttributeOptions);
 
 /// Id columns and attribute columns of a list.
 type Rows<const N: usize> = ([IdColumn; N], NamedColumns);
 
-impl<'de, const N: usize> DeserializeSeed<'de> for List<N> {
+impl<'de, const N: usize> DeserializeSeed<'de> for List<'_, N> {
     type Value = Rows<N>;
 
     fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Rows<N>, D::Error> {
@@ -124,7 +142,7 @@ impl<'de, const N: usize> DeserializeSeed<'de> for List<N> {
     }
 }
 
-impl<'de, const N: usize> Visitor<'de> for List<N> {
+impl<'de, const N: usize> Visitor<'de> for List<'_, N> {
     type Value = Rows<N>;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -132,7 +150,7 @@ impl<'de, const N: usize> Visitor<'de> for List<N> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Rows<N>, A::Error> {
-        let mut rows: Rows<N> = (std::array::from_fn(|_| IdColumn::default()), Default::default());
+        let mut rows: Rows<N> = (std::array::from_fn(|_| IdColumn::default()), self.1.columns());
         while seq.next_element_seed(Object { keys: self.0, rows: &mut rows })?.is_some() {}
         Ok(rows)
     }
@@ -171,7 +189,7 @@ impl<'de, const N: usize> Visitor<'de> for Object<'_, N> {
                     Cell::Text(id) => ids[k].push(FileId::Text(id)),
                     _ => Err(format!("an integer or a text as `{key}`")),
                 },
-                None => columns.set(&key, cell),
+                None => columns.set(&key, cell).map_err(with_rounding_remedy),
             };
             set.map_err(|expected| A::Error::custom(format!("expected {expected}")))?;
         }
@@ -339,6 +357,28 @@ mod tests {
             let e = load(text).unwrap_err().to_string();
             assert!(e.contains("g.json") && e.contains(part), "expected {part:?} in {e}");
         }
+    }
+
+    #[test]
+    fn numbers_beyond_f32_are_rounded_and_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("g.json");
+        let text = r#"{"nodes": [{"id": 1, "x": [1e300, 0.5, 16777217]}, {"id": 2, "x": [1, 2, 3]}],
+            "links": [{"source": 1, "target": 2, "weight": 16777217}, {"source": 2, "target": 2, "weight": 3}]}"#;
+        std::fs::write(&path, text).unwrap();
+        let e = load_node_link(&path, &Device::flex()).unwrap_err().to_string();
+        assert!(e.contains("`AttributeOptions::round_values` takes the nearest f32"), "{e}");
+        let options = AttributeOptions::new().round_values().with_progress(false);
+        let g = load_node_link_with(&path, &options, &Device::flex()).unwrap();
+        let x = g.nodes("_N").unwrap().get::<2>("x").unwrap().into_data();
+        assert_eq!(
+            x.try_to_vec::<f32>().unwrap(),
+            [f32::INFINITY, 0.5, 16_777_216.0, 1.0, 2.0, 3.0]
+        );
+        let weight = g.edges("_E").unwrap().get::<1>(WEIGHT).unwrap().into_data();
+        assert_eq!(weight.try_to_vec::<f32>().unwrap(), [16_777_216.0, 3.0, 16_777_216.0]);
+        // The reverse of the first edge is no further number of the file.
+        assert_eq!(options.rounded.get(), 3);
     }
 
     /// An integer weight is checked when the column is converted to f32.

@@ -42,7 +42,7 @@ pub struct EdgeListFormat {
     /// Whether weights and float attributes that f32 cannot represent are rounded to the nearest f32. By default they are
     /// errors. Such a number would become infinite or 0, or is an integer that would change its value.
     pub round_weights: bool,
-    /// Number of weights in the weight field that [`round_weights`](Self::round_weights) changed.
+    /// Number of weights and attributes that [`round_weights`](Self::round_weights) changed.
     #[serde(skip)]
     pub rounded: RoundedCount,
     /// Whether lines may have further fields, which are ignored.

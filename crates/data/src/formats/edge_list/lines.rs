@@ -49,7 +49,9 @@ impl Edges {
             src: ids(),
             dst: ids(),
             weights: vec![],
-            attributes: NamedColumns::with_rounding(format.round_weights),
+            attributes: NamedColumns::with_rounding(
+                format.round_weights.then(|| format.rounded.clone()),
+            ),
             first: 0,
             problem: None,
         }

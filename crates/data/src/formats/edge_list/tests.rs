@@ -175,8 +175,10 @@ fn attributes_beyond_f32() {
             _ => false,
         };
         assert!(is_typed && e.to_string().contains("f32 can"), "{values:?}: {e:?}");
-        let rounded = read(&text, &EdgeListFormat::networkx().round_weights()).unwrap();
+        let format = EdgeListFormat::networkx().round_weights();
+        let rounded = read(&text, &format).unwrap();
         assert_eq!(rounded.columns.weights.unwrap(), expected, "{values:?}");
+        assert_eq!(format.rounded.get(), 1, "{values:?}");
     }
     // Integer attributes other than `weight` are int64.
     let g = load("1 2 {'n': 16777217}\n", &EdgeListFormat::networkx());
