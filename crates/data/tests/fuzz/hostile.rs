@@ -9,8 +9,8 @@ use burn_gnn_data::datasets::{DataHome, Known};
 use burn_gnn_data::{
     AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, Topology, load_chunked, load_dataset,
     load_dgl_csv, load_edge_list, load_graph, load_knowledge_graph, load_matrix_market, load_ogb,
-    map_graph, open_chunked, read_edges, read_nodes, read_npy, read_rdf, read_scipy_npz,
-    read_torch,
+    load_tu_dataset, map_graph, open_chunked, read_edges, read_nodes, read_npy, read_rdf,
+    read_scipy_npz, read_torch,
 };
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
@@ -66,6 +66,7 @@ fn files_that_grow() {
         tensor_headers(tmp.path());
         rdf(tmp.path());
         csv_files(tmp.path());
+        digits(tmp.path());
         compressed(tmp.path());
         descriptions(tmp.path());
     });
@@ -224,6 +225,75 @@ fn csv_files(dir: &Path) {
     put(dir, "ogb/raw/num-node-list.csv", "1\n");
     put(dir, "ogb/raw/edge.csv", &text);
     assert!(bounded("OGB", text.len(), USUAL, || load_ogb(dir.join("ogb"))).is_err());
+}
+
+/// What a data set of many short numbers may take. The documents of `load_dgl_csv`, `load_tu_dataset` and
+/// `Known::load` state the same numbers.
+const DIGITS: (usize, usize) = (8 << 20, 32);
+
+/// Sets whose cells are single digits, the shortest that there are: whole files, and files with an error at the end.
+fn digits(dir: &Path) {
+    let device = Device::flex();
+    let n = 1 << 20;
+    let columns = |count: usize| (0..count).map(|i| format!(",c{i}")).collect::<String>();
+    let rows = |count: usize, row: &str| row.repeat(count);
+    let numbered: String = (0..n / 7).map(|i| format!("{i}\n")).collect();
+    let ids = |with: &str| (0..n / 40).map(|i| format!("{i}{with}\n")).collect::<String>();
+    let meta = "dataset_name: d\nnode_data:\n- file_name: n.csv\nedge_data:\n- file_name: e.csv\n";
+    let folder = dir.join("digits");
+    put(&folder, "meta.yaml", meta);
+    let short = "node_id\n0\n".to_owned();
+    let no_edges = "src_id,dst_id\n".to_owned();
+    for (what, nodes, edges) in [
+        ("ids of nodes", format!("node_id\n{numbered}"), no_edges.clone()),
+        (
+            "columns of nodes",
+            format!("node_id{}\n{}", columns(64), ids(&",1".repeat(64))),
+            no_edges.clone(),
+        ),
+        (
+            "vectors of nodes",
+            format!("node_id,x\n{}", ids(&format!(",\"1{}\"", ",1".repeat(30)))),
+            no_edges.clone(),
+        ),
+        ("edges", short.clone(), format!("src_id,dst_id\n{}", rows(n / 4, "0,0\n"))),
+        (
+            "columns of edges",
+            short,
+            format!("src_id,dst_id{}\n{}", columns(8), rows(n / 20, "0,0,1,1,1,1,1,1,1,1\n")),
+        ),
+    ] {
+        for last in ["", "x\n"] {
+            put(&folder, "n.csv", &nodes);
+            put(&folder, "e.csv", format!("{edges}{last}"));
+            let read = || load_dgl_csv(&folder, &device);
+            let result =
+                bounded(&format!("DGL's CSV, {what}"), nodes.len() + edges.len(), DIGITS, read);
+            assert_eq!(result.is_ok(), last.is_empty(), "{what}: {result:?}");
+        }
+    }
+    let folder = dir.join("digits-tu");
+    let ones = |count: usize| "1\n".repeat(count);
+    for (what, nodes, edges) in [("nodes", n, 1), ("edges", 1, n / 4), ("both", n / 4, n / 4)] {
+        for last in ["", "x\n"] {
+            let files = [
+                ("A", format!("{}{last}", "1,1\n".repeat(edges))),
+                ("graph_indicator", ones(nodes)),
+                ("graph_labels", ones(1)),
+                ("node_labels", ones(nodes)),
+                ("edge_labels", ones(edges)),
+                ("node_attributes", "1,1,1,1\n".repeat(nodes)),
+                ("edge_attributes", "1,1\n".repeat(edges)),
+            ];
+            let bytes = files.iter().map(|(_, text)| text.len()).sum();
+            for (name, text) in files {
+                put(&folder, &format!("T_{name}.txt"), text);
+            }
+            let read = || load_tu_dataset(&folder, &device);
+            let result = bounded(&format!("TUDataset, {what}"), bytes, DIGITS, read);
+            assert_eq!(result.is_ok(), last.is_empty(), "{what}: {result:?}");
+        }
+    }
 }
 
 /// A megabyte that expands to a gigabyte is refused at its beginning.
