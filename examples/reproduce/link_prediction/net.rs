@@ -113,7 +113,7 @@ impl Net {
         entities: &Tensor<2>,
         queries: impl Iterator<Item = (u32, u32)>,
     ) -> Tensor<2> {
-        let (heads, relations): (Vec<u32>, _) = queries.unzip();
+        let (heads, relations): (Vec<u32>, Vec<u32>) = queries.unzip();
         let heads = select_rows(entities.clone(), heads);
         self.scorer.against_all(heads, id_tensor(relations, &entities.device()), entities.clone())
     }
@@ -138,7 +138,7 @@ impl Net {
         let (src, dst) = tails.unzip();
         let tails = Relation::from_coo(entities.dims()[0], asked.len(), src, dst)?;
         let gap = select_rows(entities.clone(), first) - copy_u_mean(&tails, entities.clone());
-        let (heads, relations): (Vec<u32>, _) = queries().unzip();
+        let (heads, relations): (Vec<u32>, Vec<u32>) = queries().unzip();
         let heads = select_rows(entities.clone(), heads);
         Ok(of_first + self.scorer.forward(heads, id_tensor(relations, &device), gap).mean())
     }

@@ -158,25 +158,32 @@ fn adjacency(p: &Pickle<'_>, nodes: usize) -> Result<Graph, DataError> {
             .filter(|&v| (v as usize) < nodes)
             .ok_or_else(|| p.wrong(&format!("a node id in 0..{nodes}"), id))
     };
-    let (mut lists, mut count) = (HashSet::new(), 0);
+    let mut lists = HashSet::new();
     for &(_, neighbours) in entries {
-        let list = p.list(neighbours).ok_or_else(|| p.wrong("a list of neighbours", neighbours))?;
+        p.list(neighbours).ok_or_else(|| p.wrong("a list of neighbours", neighbours))?;
         // A pickle can refer to one list many times, so a small file could describe very many edges.
         if !lists.insert(neighbours) {
             return Err(p.wrong("a separate list of neighbours for each node", neighbours));
         }
-        count += 2 * list.len();
     }
     drop(lists);
-    let mut edges = Vec::with_capacity(count);
+    // A pickle can repeat a neighbour in one byte, so repetitions are removed before they take memory as edges.
+    let (mut edges, mut near) = (vec![], vec![]);
     for &(u, neighbours) in entries {
         let u = node(u)?;
+        near.clear();
         for &v in p.items(neighbours) {
-            let v = node(v)?;
-            if u != v {
-                edges.extend([(u, v), (v, u)]);
-            }
+            near.push(node(v)?);
         }
+        near.sort_unstable();
+        near.dedup();
+        edges.extend(near.iter().filter(|&&v| v != u).map(|&v| (u, v)));
+    }
+    let there = edges.len();
+    edges.reserve_exact(there);
+    for i in 0..there {
+        let (u, v) = edges[i];
+        edges.push((v, u));
     }
     edges.sort_unstable();
     edges.dedup();

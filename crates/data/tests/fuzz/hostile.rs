@@ -227,9 +227,9 @@ fn csv_files(dir: &Path) {
     assert!(bounded("OGB", text.len(), USUAL, || load_ogb(dir.join("ogb"))).is_err());
 }
 
-/// What a data set of many short numbers may take. The documents of `load_dgl_csv`, `load_tu_dataset` and
-/// `Known::load` state the same numbers.
-const DIGITS: (usize, usize) = (8 << 20, 32);
+/// What a data set of many short numbers may take; one with an error takes at most [`SMALL`]. The documents of
+/// `load_dgl_csv` and `load_tu_dataset` state the same numbers.
+const DIGITS: (usize, usize) = (8 << 20, 16);
 
 /// Sets whose cells are single digits, the shortest that there are: whole files, and files with an error at the end.
 fn digits(dir: &Path) {
@@ -263,19 +263,19 @@ fn digits(dir: &Path) {
             format!("src_id,dst_id{}\n{}", columns(8), rows(n / 20, "0,0,1,1,1,1,1,1,1,1\n")),
         ),
     ] {
-        for last in ["", "x\n"] {
+        for (last, limit) in [("", DIGITS), ("x\n", SMALL)] {
             put(&folder, "n.csv", &nodes);
             put(&folder, "e.csv", format!("{edges}{last}"));
             let read = || load_dgl_csv(&folder, &device);
             let result =
-                bounded(&format!("DGL's CSV, {what}"), nodes.len() + edges.len(), DIGITS, read);
+                bounded(&format!("DGL's CSV, {what}"), nodes.len() + edges.len(), limit, read);
             assert_eq!(result.is_ok(), last.is_empty(), "{what}: {result:?}");
         }
     }
     let folder = dir.join("digits-tu");
     let ones = |count: usize| "1\n".repeat(count);
     for (what, nodes, edges) in [("nodes", n, 1), ("edges", 1, n / 4), ("both", n / 4, n / 4)] {
-        for last in ["", "x\n"] {
+        for (last, limit) in [("", DIGITS), ("x\n", SMALL)] {
             let files = [
                 ("A", format!("{}{last}", "1,1\n".repeat(edges))),
                 ("graph_indicator", ones(nodes)),
@@ -290,7 +290,7 @@ fn digits(dir: &Path) {
                 put(&folder, &format!("T_{name}.txt"), text);
             }
             let read = || load_tu_dataset(&folder, &device);
-            let result = bounded(&format!("TUDataset, {what}"), bytes, DIGITS, read);
+            let result = bounded(&format!("TUDataset, {what}"), bytes, limit, read);
             assert_eq!(result.is_ok(), last.is_empty(), "{what}: {result:?}");
         }
     }
@@ -356,7 +356,7 @@ fn pickles(dir: &Path) {
     sets::planetoid(&dir.join("home/cora"));
     let bytes = [b"\x80\x02}(K\x00](K\x01".to_vec(), b"2".repeat(n / 4), b"eu.".to_vec()].concat();
     put(dir, "home/cora/ind.cora.graph", &bytes);
-    bounded("neighbours", bytes.len(), (8 << 20, 64), || Known::Cora.load_from(&home)).unwrap();
+    bounded("neighbours", bytes.len(), (8 << 20, 16), || Known::Cora.load_from(&home)).unwrap();
 }
 
 /// Headers of many tensors of nothing.
