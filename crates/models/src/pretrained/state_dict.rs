@@ -20,7 +20,9 @@ use crate::pretrained::weight_names::{Framework, Pretrained};
 /// The tensors of a PyTorch module by name, to load weights of DGL and PyTorch Geometric and to save weights for them.
 ///
 /// Files are written by `torch.save(module.state_dict(), path)` or
-/// `safetensors.torch.save_file(module.state_dict(), path)`.
+/// `safetensors.torch.save_file(module.state_dict(), path)`. They contain no state of an optimizer: training starts
+/// with a new one. To continue a run of this library, use [`FitConfig::with_checkpoint`](crate::FitConfig) or
+/// [`resume_weights`](crate::resume_weights).
 ///
 /// ```
 /// use burn::tensor::Device;
