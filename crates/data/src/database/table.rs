@@ -1,6 +1,7 @@
 //! Tables of a database: columns, keys, times.
 
 use burn_gnn_files::DataError;
+use hashbrown::HashSet;
 
 use super::column::{ColumnKind, ColumnValues, DatabaseColumn};
 
@@ -81,17 +82,19 @@ impl DatabaseTable {
                 "expected a name, found an empty text; name the table",
             ));
         }
-        for (i, column) in table.columns.iter().enumerate() {
+        let mut names = HashSet::new();
+        for column in &table.columns {
             if column.len() != rows {
                 let why =
                     format!("expected {rows} rows as in the first column, found {}", column.len());
                 return Err(table.error(column.name(), None, why));
             }
-            if table.columns[..i].iter().any(|c| c.name() == column.name()) {
+            if !names.insert(column.name()) {
                 let why = "expected columns of different names, found two of this name; rename one";
                 return Err(table.error(column.name(), None, why));
             }
         }
+        drop(names);
         if rows as u64 > burn_gnn_graph::Relation::LIMIT {
             let limit = burn_gnn_graph::Relation::LIMIT;
             return Err(table.error(

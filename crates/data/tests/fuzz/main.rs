@@ -24,11 +24,11 @@ use std::sync::{Mutex, PoisonError};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_data::datasets::{DataHome, Known};
 use burn_gnn_data::{
-    AttrType, Csv, Decoder, EdgeListFormat, Encoding, Npz, RdfOptions, ReadOptions, TimeUnit,
-    Topology, load_chunked, load_dataset, load_dgl_csv, load_edge_list, load_gnn_benchmark,
-    load_graph, load_graphml, load_knowledge_graph, load_matrix_market, load_node_link, load_ogb,
-    load_ogb_graph, load_tu_dataset, map_graph, read_edges_with, read_nodes_with, read_npy,
-    read_rdf, read_scipy_npz, read_torch, save_graph, write_atomic,
+    AttrType, Csv, Database, DatabaseOptions, Decoder, EdgeListFormat, Encoding, Npz, RdfOptions,
+    ReadOptions, TimeUnit, Topology, load_chunked, load_dataset, load_dgl_csv, load_edge_list,
+    load_gnn_benchmark, load_graph, load_graphml, load_knowledge_graph, load_matrix_market,
+    load_node_link, load_ogb, load_ogb_graph, load_tu_dataset, map_graph, read_edges_with,
+    read_nodes_with, read_npy, read_rdf, read_scipy_npz, read_torch, save_graph, write_atomic,
 };
 use burn_gnn_graph::{GlobalIds, Graph, Ids, NodeIds, Ragged};
 use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
@@ -48,7 +48,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn limit(reader: &str) -> (usize, usize) {
     match reader {
         // A tensor for every column and graph, a relation for every predicate.
-        "dgl csv" | "tu" => (40 << 20, 64),
+        "dgl csv" | "tu" | "database" | "relbench" => (40 << 20, 64),
         "planetoid" => (8 << 20, 16),
         "torch" | "torch before 1.6" | "rows" | "topology" | "topology mapped" | "graph"
         | "mapped" => (8 << 20, 4),
@@ -60,7 +60,7 @@ fn limit(reader: &str) -> (usize, usize) {
 }
 
 /// Readers that [`readers`] runs, among which the bytes of structured damage are divided.
-const READERS: usize = if cfg!(feature = "parquet") { 44 } else { 42 };
+const READERS: usize = if cfg!(feature = "parquet") { 46 } else { 43 };
 /// Readers that ran or were left out.
 static CALLED: AtomicUsize = AtomicUsize::new(0);
 
@@ -119,7 +119,7 @@ fn form(reader: &str, file: &Path) -> Form {
         ("planetoid", "index") => LIST,
         ("planetoid" | "torch before 1.6", _) => Form::Pickle,
         (_, "json") => Form::Json,
-        ("parquet table" | "parquet array", _) => Form::Parquet,
+        ("parquet table" | "parquet array", _) | (_, "parquet") => Form::Parquet,
         (_, "npy") => Form::Npy,
         (_, "npz" | "pt") => Form::Zip,
         (_, "yaml") => YAML,
@@ -390,6 +390,10 @@ fn other_formats(dir: &Path, device: &Device) {
     });
     let folder = dir.join("dgl");
     fuzz("dgl csv", &sets::dgl_csv(&folder), || load_dgl_csv(&folder, device).is_ok());
+    let folder = dir.join("database");
+    let mut few = DatabaseOptions::new();
+    few.max_expansion = 8;
+    fuzz("database", &sets::database(&folder), || Database::open_with(&folder, &few).is_ok());
     let folder = dir.join("chunked");
     fuzz("chunked", &sets::chunked(&folder), || load_chunked(&folder, device).is_ok());
     let nt = "<http://x/#a> <http://x/#knows> _:b .\n# more\n_:b <http://x/#name> \"B\\u00e4r\"@de .\n<u:a> <u:r> \"7\"^^<u:int> .\n";
@@ -436,6 +440,14 @@ fn parquet(dir: &Path, device: &Device, options: &ReadOptions) {
         pieces.iter().map(|(to, from)| put(&folder, to, stored(from))).collect();
     files.push(put(&folder, "metadata.json", json));
     fuzz("parquet array", &files, || load_chunked(&folder, device).is_ok());
+    let folder = dir.join("relbench");
+    Database::open(dir.join("database")).unwrap().write(&folder).unwrap();
+    let files = ["manifest.yaml", "db/p.parquet", "db/r.parquet", "keys/p.parquet"];
+    let mut files = files.map(|f| folder.join(f)).to_vec();
+    files.extend(["manifest.yaml", "val.parquet"].map(|f| folder.join("tasks/t").join(f)));
+    let mut few = DatabaseOptions::new();
+    few.max_expansion = 8;
+    fuzz("relbench", &files, || Database::open_with(&folder, &few).is_ok());
 }
 
 fn published_sets(dir: &Path) {

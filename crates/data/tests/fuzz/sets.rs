@@ -51,6 +51,28 @@ pub(crate) fn matrix(compressed: bool) -> Vec<u8> {
     )
 }
 
+/// A database of two tables and a task.
+pub(crate) fn database(dir: &Path) -> Vec<PathBuf> {
+    let json = r#"{"database": "d", "val_timestamp": "2000-01-02", "test_timestamp": "2000-01-03T00:00:00Z",
+        "tables": {"p": {"primary_key": "id", "columns": {"l": {"kind": "list"}, "v": {"kind": "vector"}}},
+        "r": {"rows": 3, "time_column": "at", "foreign_keys": {"p": "p"}, "columns": {"c": {"kind": "category"}}}},
+        "tasks": {"t": {"entity_table": "p", "entity_column": "id", "time_column": "at", "target_column": "y",
+        "type": "binary classification", "horizon_days": 3}}}"#;
+    let labels = "at,id,y\n2000-01-01,7,1\n2000-01-02,9,0\n";
+    vec![
+        put(dir, "schema.json", json),
+        put(dir, "tables/p.csv", "id,name,l,v\n7,\"a\nb\",\"[1, 2]\",\"[0.5, 1]\"\n9,,[],\n"),
+        put(
+            dir,
+            "tables/r.csv",
+            "p,at,c,x,b\n9,2000-01-01,3,1.5,true\n,2000-01-02 10:00:00.5,4,,\n8.0,,3,2,false\n",
+        ),
+        put(dir, "tasks/t/train.csv", labels),
+        put(dir, "tasks/t/val.csv", labels),
+        put(dir, "tasks/t/test.csv", "at,id\n2000-01-01,7\n"),
+    ]
+}
+
 pub(crate) fn dgl_csv(dir: &Path) -> Vec<PathBuf> {
     let meta = "version: 1.0.0\ndataset_name: many\nnode_data:\n- {file_name: u.csv, ntype: user}\nedge_data:\n\
                 - file_name: e.csv\n  etype: [user, knows, user]\ngraph_data: {file_name: g.csv}\n";

@@ -44,6 +44,9 @@ const BOOLEAN: &str = "a boolean: true, false, 1 or 0";
 const LIST: &str = "a list of numbers or of texts, such as [1, 2] or [\"a\", \"b\"]";
 const VECTOR: &str = "a list of numbers, of the same length in each row";
 const UTF8: &str = "UTF-8 text";
+const SPARSE: &str = "a vector in at least every sixteenth row";
+/// Rows of a column of vectors for each row with a vector.
+const MOST_MISSING: usize = 16;
 
 impl<'a, I: Iterator<Item = Option<&'a [u8]>> + Clone> Fields<I> {
     /// Parses all fields; the error is the row of a field that `one` does not accept.
@@ -231,7 +234,14 @@ fn vectors((values, missing): Converted) -> Result<Converted, Bad> {
     if width == 0 || matches!(lists.values(), ListValues::Texts(t) if !t.is_empty()) {
         return Err(Bad { row: 0, expected: VECTOR, found: "a list without numbers".into() });
     }
-    let mut numbers = vec![0.0; lists.len() * width];
+    // Missing rows take memory as well.
+    let most = lists.values().len().saturating_mul(MOST_MISSING).saturating_add(1 << 16);
+    let room = lists.len().checked_mul(width).filter(|&numbers| numbers <= most);
+    let Some(room) = room else {
+        let found = format!("{} rows of {} values in all", lists.len(), lists.values().len());
+        return Err(Bad { row: 0, expected: SPARSE, found });
+    };
+    let mut numbers = vec![0.0; room];
     for (row, to) in numbers.chunks_exact_mut(width).enumerate() {
         let range = lists.range(row);
         if range.len() != width {

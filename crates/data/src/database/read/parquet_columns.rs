@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::convert::RawColumn;
 use crate::arrays::parquet::cells::{Cells, Values};
 use crate::arrays::parquet::file::ParquetFile;
+use crate::columns::data_column::MOST_COLUMNS;
 use crate::database::column::{ColumnValues, ListColumn, ListValues};
 use crate::files::format_error;
 
@@ -25,6 +26,10 @@ pub(super) fn read_columns(
 ) -> Result<Vec<RawColumn>, DataError> {
     let file = ParquetFile::open(path, max_expansion)?;
     let names = file.names();
+    if names.len() > MOST_COLUMNS {
+        let why = format!("expected at most {MOST_COLUMNS} columns, found {}", names.len());
+        return Err(format_error(path, why));
+    }
     let mut rows = 0usize;
     for group in file.groups() {
         rows = rows.saturating_add(file.rows(group)?);

@@ -100,6 +100,9 @@ fn a_declared_kind_names_the_first_field_that_contradicts_it() {
         assert!(e.contains(expected) && (place || kind == "vector"), "{kind}: {e}");
         assert!(e.contains("`DatabaseOptions::with_kind`"), "{e}");
     }
+    let sparse = format!("\"[{}1]\"{}", "1, ".repeat(5000), "\n1,".repeat(100));
+    let e = error("vector", &sparse);
+    assert!(e.contains("a vector in at least every sixteenth row"), "{e}");
     let e = error("colour", "1");
     assert!(e.starts_with("schema.json: table `t`, column `x`: expected a kind such as"), "{e}");
     let files = Files::new(

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use burn_gnn_files::DataError;
 
 use super::csv_header::Head;
+use crate::columns::data_column::MOST_COLUMNS;
 use crate::files::{Cut, Expected, Progress, format_error, table_error, within_limit};
 use crate::tables::schema::csv_options::Csv;
 use crate::tables::schema::read_options::ReadOptions;
@@ -65,6 +66,11 @@ impl TextColumns {
             .names(csv, &dialect, &first)
             .map(|name| String::from_utf8_lossy(&name).into_owned())
             .collect();
+        if head.width > MOST_COLUMNS {
+            let expected = format!("at most {MOST_COLUMNS} columns, not {}", head.width);
+            let found = names.first().map_or("", String::as_str);
+            return Err(table_error(path, head.line, 0, expected, found));
+        }
         // The first columns are named where the file has no header; the others are read without a name.
         let width = head.width;
         let (stop, read) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
