@@ -8,6 +8,8 @@
 //! cargo bench -p burn-gnn-benches -- messages arxiv-like         # user-defined message and reduce functions compared with builtin ones
 //! cargo bench -p burn-gnn-benches -- reorder arxiv-like          # sampling, gathering and GSpMM in different orders of nodes
 //! cargo bench -p burn-gnn-benches -- tables [PYTHON]             # reading tables; CSV, Parquet and Matrix Market next to pandas and SciPy
+//! cargo bench -p burn-gnn-benches -- database write FOLDER        # ten million rows in five tables, as Parquet files
+//! cargo bench -p burn-gnn-benches -- database FOLDER              # from these files to a graph: time and peak memory
 //! cargo bench -p burn-gnn-benches -- partition arxiv-like 8 metis # a partitioning with its files (see partition.rs for methods)
 //! cargo bench -p burn-gnn-benches -- precision arxiv-like        # f32 against f16 and bf16
 //! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16); copy_u_max, BENCH_ALLOCATOR=counted: what it keeps
@@ -43,7 +45,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use burn_gnn::ops::Precision;
 
-use crate::disk::{partition, reorder, tables, write};
+use crate::disk::{database, partition, reorder, tables, write};
 use crate::operators::{calls, dense, features, inject, messages, ops, precision};
 use crate::training::{plan, sampling, train, typed};
 
@@ -65,7 +67,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
         bail!(
-            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, plan GRAPH KIND, calls, dense, features, machine, merge FILES..., write FOLDER GRAPH..."
+            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, database [write] FOLDER, precision GRAPH..., memory GRAPH KIND, plan GRAPH KIND, calls, dense, features, machine, merge FILES..., write FOLDER GRAPH..."
         );
     };
     if section == "merge" {
@@ -124,6 +126,11 @@ fn run(args: &[String]) -> Result<()> {
             }
         }
         "tables" => tables::run(rest.first().map(String::as_str))?,
+        "database" => match rest {
+            [what, folder] if what == "write" => database::write(folder.as_ref())?,
+            [folder] => database::run(folder.as_ref())?,
+            _ => bail!("database: name a folder, or `write` and a folder"),
+        },
         "partition" => match rest {
             [name, parts, method] => {
                 partition::run(name, parts.parse().context("reading the number of parts")?, method)?

@@ -1,5 +1,6 @@
 //! Measures reading, writing, partitioning and renumbering of graphs.
 
+pub(crate) mod database;
 pub(crate) mod partition;
 pub(crate) mod reorder;
 pub(crate) mod tables;
