@@ -105,6 +105,6 @@ pub use tables::{
     AttrType, Attributes, Builder, Csv, DOUBLE_ATTRS, Decoder, Delimiter, Duplicates, EdgeTable,
     Encoding, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, IntBuckets, LABEL,
     LABEL_TEXT, NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TableColumns, TextHash,
-    TimeUnit, UnknownNodes, WEIGHT, class_names, list_attr, read_edges, read_edges_with,
-    read_nodes, read_nodes_with, text_attr,
+    TimeUnit, UnknownNodes, WEIGHT, class_names, format_time, list_attr, parse_time, read_edges,
+    read_edges_with, read_nodes, read_nodes_with, text_attr,
 };

@@ -121,6 +121,32 @@ impl References {
     }
 }
 
+impl DatabaseTable {
+    /// Finds rows by their primary key: the columns of `keys` that have the names of its columns. An entry of the result
+    /// belongs to a row of `keys`.
+    ///
+    /// ```
+    /// use burn_gnn_data::{ColumnKind, ColumnValues, DatabaseColumn, DatabaseTable, References};
+    /// let ids = |ids| DatabaseColumn::new("id", ColumnKind::Key, ColumnValues::Ints(ids));
+    /// let users = DatabaseTable::new("users", [ids(vec![7, 3])?])?.with_primary_key(["id"])?;
+    /// let found = users.find_rows(&DatabaseTable::new("keys", [ids(vec![3, 9])?])?)?;
+    /// assert_eq!((found.rows, found.unknown), (vec![1, References::NONE], 1));
+    /// # Ok::<(), burn_gnn_data::DataError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DataError::Database`] for a table without primary key, missing columns, and columns of another type.
+    pub fn find_rows(&self, keys: &DatabaseTable) -> Result<References, DataError> {
+        if self.primary_key().is_empty() {
+            let why = "expected a table with a primary key, found none; declare its primary key";
+            return Err(self.error("", None, why));
+        }
+        let keys = keys.clone().with_foreign_key(self.primary_key().to_vec(), self.name())?;
+        let key = ForeignKey { columns: self.primary_key().to_vec(), table: self.name().into() };
+        References::new(&keys, &key, self)
+    }
+}
+
 /// The columns of a key.
 pub(crate) struct Key<'a> {
     columns: Vec<(KeyValues<'a>, Option<&'a [bool]>)>,

@@ -31,4 +31,4 @@ pub use schema::read_options::{Duplicates, ReadOptions, UnknownNodes};
 pub use table::{EdgeTable, NodeTable, read_edges, read_edges_with, read_nodes, read_nodes_with};
 pub use text::encoding::Encoding;
 pub use text::source::Source;
-pub use text::time::TimeUnit;
+pub use text::time::{TimeUnit, format_time, parse_time};

@@ -10,5 +10,6 @@ mod parquet_columns;
 #[cfg(all(feature = "parquet", feature = "yaml"))]
 mod relbench;
 mod schema_json;
+mod single_table;
 pub(crate) mod suggest;
 mod table_file;

@@ -172,3 +172,56 @@ fn changed_files_of_keys_are_errors() {
     let options = DatabaseOptions::new().with_max_rows(1);
     assert_eq!(Database::open_with(&path, &options).unwrap().table("p").unwrap().rows(), 1);
 }
+
+#[test]
+fn single_tables_of_every_type() {
+    let missing = vec![false, true, false];
+    let bools = ColumnValues::Bools(vec![true, false, false]);
+    let bools = DatabaseColumn::new("is", ColumnKind::Boolean, bools).unwrap();
+    let all = table(
+        "all",
+        vec![
+            ints("id", &[7, 3, -1]),
+            floats("x", &[0.5, 0.0, -1e300]).with_missing(missing.clone()).unwrap(),
+            times("at", &[0, 5 * DAY + 1, -DAY]),
+            bools.with_missing(missing).unwrap(),
+            texts("text", &["a,b", "\"q\"", "line\nbreak"]),
+        ],
+    );
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["all.csv", "all.parquet"] {
+        let path = dir.path().join(name);
+        all.write(&path).unwrap();
+        assert_eq!(DatabaseTable::open(&path).unwrap(), all, "{name}");
+    }
+    let e = all.write(dir.path().join("all.json")).unwrap_err().to_string();
+    assert!(e.contains("all.json") && e.contains("`.csv` or `.parquet`, found `.json`"), "{e}");
+    let e = DatabaseTable::open(dir.path().join("none.csv")).unwrap_err().to_string();
+    assert!(e.contains("none.csv"), "{e}");
+    let vectors = ColumnValues::Vectors { width: 2, values: vec![1.0; 4] };
+    let vectors = DatabaseColumn::new("v", ColumnKind::Vector, vectors).unwrap();
+    let nested = table("v", vec![vectors]);
+    let e = nested.write(dir.path().join("v.csv")).unwrap_err().to_string();
+    assert!(e.contains("column `v`") && e.contains("write a `.parquet` file"), "{e}");
+    nested.write(dir.path().join("v.parquet")).unwrap();
+}
+
+#[test]
+fn rows_of_keys() {
+    let keyless = table("users", vec![ints("id", &[7, 3])]);
+    let users = keyless.clone().with_primary_key(["id"]).unwrap();
+    let keys = floats("id", &[3.0, 0.0, 8.0, 7.0]);
+    let keys = keys.with_missing(vec![false, true, false, false]).unwrap();
+    let found = users.find_rows(&table("keys", vec![keys])).unwrap();
+    let none = crate::References::NONE;
+    assert_eq!(found.rows, [1, none, none, 0]);
+    assert_eq!((found.missing, found.unknown, found.first_unknown), (1, 1, Some(2)));
+    for (users, keys, expected) in [
+        (&users, ints("user", &[3]), "id"),
+        (&users, texts("id", &["3"]), "expected whole numbers"),
+        (&keyless, ints("id", &[3]), "declare its primary key"),
+    ] {
+        let e = users.find_rows(&table("keys", vec![keys])).unwrap_err().to_string();
+        assert!(e.contains(expected), "{e}");
+    }
+}

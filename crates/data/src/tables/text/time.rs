@@ -1,8 +1,10 @@
 //! Parses times: seconds since 1970, and dates of ISO 8601.
 
+use burn_gnn_files::DataError;
 use serde::{Deserialize, Serialize};
 
 use super::parse_number::parse_i64;
+use crate::files::{cut, setting};
 
 /// Unit of the timestamps of a graph, which are counted from 1970-01-01T00:00:00 UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,29 @@ pub enum TimeUnit {
     Microseconds,
     /// Billionths of a second: 1677 to 2262.
     Nanoseconds,
+}
+
+/// Parses a time as databases have it: a date of ISO 8601 with an optional time of day and time zone, as microseconds
+/// since 1970-01-01T00:00:00 UTC, rounded down.
+///
+/// ```
+/// use burn_gnn_data::{format_time, parse_time};
+/// assert_eq!(parse_time("1970-01-02")?, 86_400_000_000);
+/// assert_eq!(format_time(parse_time("2014-12-31T23:59:59.5+01:00")?), "2014-12-31 22:59:59.5");
+/// # Ok::<(), burn_gnn_data::DataError>(())
+/// ```
+///
+/// # Errors
+/// `GraphError::Setting` for another text.
+pub fn parse_time(text: &str) -> Result<i64, DataError> {
+    let expected = "a date of ISO 8601, such as 2014-12-31 or 2014-12-31T23:59:59.5Z";
+    microseconds(text.as_bytes())
+        .ok_or_else(|| setting("time", expected, &format!("`{}`", cut(text))))
+}
+
+/// Formats microseconds since 1970 as `2014-12-31`, or as `2014-12-31 23:59:59.5` if it is not midnight (UTC).
+pub fn format_time(microseconds: i64) -> String {
+    iso_text(microseconds)
 }
 
 /// Parses a date of ISO 8601 with an optional time to microseconds since 1970, rounded down. `None` for another text, and
