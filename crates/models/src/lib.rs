@@ -26,6 +26,7 @@ mod networks;
 mod params;
 pub mod plot;
 mod pretrained;
+mod relational;
 mod training;
 
 pub use burn_gnn_ops::{ConvInput, DropoutKey, Endpoints, Reduce, next_stream, seeded};
@@ -93,6 +94,33 @@ pub use pretrained::param_mapping::ParamMapping;
 pub use pretrained::state_dict::StateDict;
 pub use pretrained::weight_files::{load_weights, resume_weights, save_weights};
 pub use pretrained::weight_names::{Framework, Pretrained};
+pub use relational::columns::column_encoding::{
+    Categories, ColumnEncoding, EncoderOptions, TextEncoding,
+};
+pub use relational::columns::encoder_config::{EncodedColumn, TableEncoderConfig};
+pub use relational::columns::table_encoder::TableEncoder;
+pub use relational::columns::table_rows::{TableInput, TableRows};
+pub use relational::database_sampler::{DatabaseBatch, DatabaseLoader, DatabaseSampler};
+pub use relational::database_seeds::DatabaseSeeds;
+pub use relational::features::featurize::{FeaturizeOptions, featurize, featurize_task};
+pub use relational::features::write_features::write_features;
+pub use relational::joint_loader::{JointBatch, JointLoader};
+pub use relational::relational_data::RelationalData;
+pub use relational::relational_model::{
+    RelationalConfig, RelationalKind, RelationalModel, RelationalNet,
+};
+pub use relational::relational_task::{RelationalTask, TargetEncoding};
+pub use relational::row_sets::row_paths::{RowPath, RowStep};
+pub use relational::row_sets::row_set_input::{RowSet, RowSets};
+pub use relational::row_sets::row_set_net::{RowSetNet, RowSetPool};
+pub use relational::train::{
+    EpochHook, Predictor, RelationalOptions, RelationalSpec, TrainedDatabase, train_database,
+};
+pub use relational::typed_sage::{TypedSage, TypedSageLayer};
+pub use relational::verify::leaks::LeakingColumn;
+pub use relational::verify::no_future::{
+    FutureRead, NoFutureReport, VerifyOptions, verify_no_future,
+};
 
 pub use training::batches::Batches;
 pub use training::fit::{evaluate, evaluate_on_ranks, fit, fit_on_ranks};

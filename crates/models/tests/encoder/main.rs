@@ -1,5 +1,6 @@
 //! The feature encoder compared with plain loops, on both CPU backends, in f64.
 
+mod relational;
 mod sparse;
 
 use AttrType::{Float, Int, Text};

@@ -1,0 +1,95 @@
+//! Holds the seeds of a part of a task: entities, times, what they see, and targets.
+
+use burn_gnn_data::{Database, DatabaseTask, Part, Protocol, Targets};
+
+use crate::error::ModelError;
+
+/// The seeds of a [`DatabaseSampler`](crate::DatabaseSampler): rows of the entity table, each at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatabaseSeeds {
+    /// Rows of the entity table.
+    pub entities: Vec<u32>,
+    /// Time of each seed, in microseconds since 1970.
+    pub times: Vec<i64>,
+    /// Latest time of a row that each seed sees: at most its time.
+    pub visible: Vec<i64>,
+    /// Targets, one per seed; none where something is predicted.
+    pub targets: Option<Targets>,
+}
+
+impl DatabaseSeeds {
+    /// The rows of a part of a task, which see what `protocol` lets them see.
+    pub fn of_task(db: &Database, task: &DatabaseTask, part: Part, protocol: Protocol) -> Self {
+        let rows = task.rows(part);
+        let visible = rows.times.iter().map(|&time| protocol.visible_until(part, time, db));
+        Self {
+            entities: rows.entities.clone(),
+            times: rows.times.clone(),
+            visible: visible.collect(),
+            targets: Some(rows.targets.clone()),
+        }
+    }
+
+    /// Entities at one time, of which all rows up to this time are seen, without targets.
+    pub fn at(entities: &[u32], time: i64) -> Self {
+        let times = vec![time; entities.len()];
+        Self { entities: entities.to_vec(), visible: times.clone(), times, targets: None }
+    }
+
+    /// Number of seeds.
+    pub fn len(&self) -> usize {
+        self.entities.len()
+    }
+
+    /// Whether there are no seeds.
+    pub fn is_empty(&self) -> bool {
+        self.entities.is_empty()
+    }
+
+    /// The seeds at some positions.
+    ///
+    /// # Panics
+    /// A position that is not below [`len`](Self::len).
+    #[must_use]
+    #[track_caller]
+    pub fn select(&self, positions: &[u32]) -> Self {
+        fn pick<T: Copy>(values: &[T], positions: &[u32]) -> Vec<T> {
+            positions.iter().map(|&i| values[i as usize]).collect()
+        }
+        let targets = self.targets.as_ref().map(|targets| match targets {
+            Targets::Classes(v) => Targets::Classes(pick(v, positions)),
+            Targets::Values(v) => Targets::Values(pick(v, positions)),
+            Targets::Labels { columns, values } => {
+                let row = |&i: &u32| &values[i as usize * columns..(i as usize + 1) * columns];
+                let values = positions.iter().flat_map(row).copied().collect();
+                Targets::Labels { columns: *columns, values }
+            }
+            Targets::Lists(v) => {
+                Targets::Lists(positions.iter().map(|&i| v[i as usize].clone()).collect())
+            }
+        });
+        Self {
+            entities: pick(&self.entities, positions),
+            times: pick(&self.times, positions),
+            visible: pick(&self.visible, positions),
+            targets,
+        }
+    }
+
+    /// Checks lengths and entities of a table of `rows` rows.
+    pub(crate) fn check(&self, rows: usize) -> Result<(), ModelError> {
+        let n = self.entities.len();
+        ModelError::check_length("times", "one per entity", n, self.times.len())?;
+        ModelError::check_length("visible", "one per entity", n, self.visible.len())?;
+        if let Some(targets) = &self.targets {
+            ModelError::check_length("targets", "one per entity", n, targets.len())?;
+        }
+        let wrong = self.entities.iter().find(|&&row| row as usize >= rows);
+        let range = format!("0..{rows}, the rows of the entity table");
+        let value = wrong.copied().unwrap_or_default();
+        ModelError::check_range("entity", &range, value, wrong.is_none())?;
+        let later = self.times.iter().zip(&self.visible).position(|(time, seen)| seen > time);
+        let value = later.map_or(0, |i| self.visible[i]);
+        ModelError::check_range("visible", "times up to that of the seed", value, later.is_none())
+    }
+}

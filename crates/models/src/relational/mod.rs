@@ -1,0 +1,16 @@
+//! Models of databases: tables with keys and times, without a future row.
+
+pub(crate) mod columns;
+pub(crate) mod database_sampler;
+pub(crate) mod database_seeds;
+pub(crate) mod features;
+pub(crate) mod joint_loader;
+mod label_history;
+pub(crate) mod relational_data;
+pub(crate) mod relational_model;
+pub(crate) mod relational_task;
+pub(crate) mod row_sets;
+mod saved;
+pub(crate) mod train;
+pub(crate) mod typed_sage;
+pub(crate) mod verify;
