@@ -20,6 +20,10 @@ pub struct GettingStarted;
 #[doc = include_str!("../../docs/data.md")]
 pub struct Data;
 
+/// Compiles the examples of the chapter on tables.
+#[doc = include_str!("../../docs/tables.md")]
+pub struct Tables;
+
 /// Compiles the examples of the chapter on message passing.
 #[doc = include_str!("../../docs/message-passing.md")]
 pub struct MessagePassing;

@@ -373,7 +373,7 @@ pub(crate) fn code(text: &str) -> String {
 }
 
 /// Crates whose modules are layered.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "structure",
     "files",
     "graph",
@@ -386,6 +386,7 @@ const CRATES: [&str; 12] = [
     "ops",
     "dist",
     "models",
+    "cli",
 ];
 
 #[test]

@@ -1,0 +1,44 @@
+//! The line of figures that `train` and `evaluate` print.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::peak_bytes::peak_bytes;
+
+/// Metrics of validation and test rows, with all that is needed to repeat them.
+#[derive(Debug, Serialize)]
+pub(super) struct Figures<'a> {
+    task: &'a str,
+    protocol: &'a str,
+    metric: &'a str,
+    seed: u64,
+    val: Option<f64>,
+    test: Option<f64>,
+    seconds: f64,
+    peak_bytes: Option<u64>,
+}
+
+impl<'a> Figures<'a> {
+    /// Figures of a task, a protocol and a seed.
+    pub(super) fn new(
+        (task, protocol, seed): (&'a str, &'a str, u64),
+        metric: &'a str,
+        [val, test]: [Option<f64>; 2],
+        start: Instant,
+    ) -> Self {
+        let seconds = start.elapsed().as_secs_f64();
+        Self { task, protocol, metric, seed, val, test, seconds, peak_bytes: peak_bytes() }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let Self { task, protocol, metric, seed, val, test, seconds, peak_bytes } = self;
+        let score = |score: &Option<f64>| score.map_or("none".into(), |x| format!("{x:.4}"));
+        let memory =
+            peak_bytes.map_or(String::new(), |n| format!(", {:.0} MiB", n as f64 / 1048576.0));
+        let (val, test) = (score(val), score(test));
+        format!(
+            "{task}, protocol {protocol}, seed {seed}: {metric} validation {val}, test {test} ({seconds:.1} s{memory})"
+        )
+    }
+}
