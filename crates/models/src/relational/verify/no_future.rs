@@ -265,7 +265,8 @@ fn input_bits(input: &TableInput) -> Vec<u64> {
     bits.extend(input.distinct().map(edge_bits).unwrap_or_default());
     if let Some((relation, weights)) = input.entries() {
         bits.extend(edge_bits(relation));
-        bits.extend(tensor_bits(weights.clone().unsqueeze_dim(0)));
+        // Not as a matrix: a reshape of no elements fails.
+        bits.extend(weights.clone().into_data().iter::<f64>().map(f64::to_bits));
     }
     bits
 }
