@@ -30,7 +30,7 @@ fn parse(text: &str) -> Result<Duration, String> {
 /// Formats a length of time in the longest unit of which it is a multiple. Parts of a microsecond are dropped.
 pub(crate) fn to_text(span: &Duration) -> String {
     let micros = span.as_micros();
-    let divides = |u: &&(&[&str], u64)| micros % u128::from(u.1) == 0;
+    let divides = |u: &&(&[&str], u64)| micros.is_multiple_of(u128::from(u.1));
     // Weeks are read, but days are what people compare.
     let unit = UNITS[1..].iter().find(divides).unwrap_or(&UNITS[6]);
     format!("{} {}", micros / u128::from(unit.1), unit.0[0])
