@@ -67,7 +67,7 @@ pub struct GradInputs<'a, T: Elem> {
     pub grad: &'a [T],
     /// The result.
     pub out: &'a [T],
-    /// The softmax statistics of [`forward`].
+    /// The softmax statistics of [`Kernels::attention`](crate::Kernels::attention).
     pub stats: &'a [T::Acc],
     /// Rows of sources.
     pub z: &'a [T],

@@ -217,7 +217,7 @@ pub enum Read<'a, T> {
     Nothing,
     /// The result.
     Output(&'a [T]),
-    /// The bits of [`forward`].
+    /// The bits of [`Kernels::epilogue`](crate::Kernels::epilogue).
     Open(&'a [i32]),
 }
 
