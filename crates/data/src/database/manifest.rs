@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::column::ColumnKind;
 
+/// File name of the manifest of a database, and of a task.
+pub(super) const MANIFEST: &str = "manifest.yaml";
+
 /// Folder of the original keys.
 pub(crate) const KEYS: &str = "keys";
 

@@ -6,11 +6,9 @@ use burn_gnn_files::DataError;
 
 use super::schema_json::{SCHEMA, read_schema};
 use crate::database::database::Database;
+use crate::database::manifest::MANIFEST;
 use crate::database::options::DatabaseOptions;
 use crate::files::format_error;
-
-/// The description of RelBench's layout.
-pub(super) const MANIFEST: &str = "manifest.yaml";
 
 impl Database {
     /// Reads a database from a folder, with all tables, rows and tasks.

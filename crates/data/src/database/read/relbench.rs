@@ -9,12 +9,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::assemble::TableSpec;
-use super::open::MANIFEST;
 use super::schema_json::{check_table_names, label_reader, parsed_timestamp};
 use super::table_file::read_table_file;
 use crate::database::column::ColumnKind;
 use crate::database::database::Database;
-use crate::database::manifest::{DatabaseExtension, KEYS};
+use crate::database::manifest::{DatabaseExtension, KEYS, MANIFEST};
 use crate::database::options::DatabaseOptions;
 use crate::database::table::{DatabaseTable, ForeignKey};
 use crate::database::task::{DatabaseTask, Destination, Part, TaskKind, TaskType};

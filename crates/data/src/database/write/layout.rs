@@ -11,14 +11,12 @@ use serde::Serialize;
 use super::parquet_file::write_columns;
 use crate::database::column::{ColumnKind, ColumnValues, DatabaseColumn, ListColumn, ListValues};
 use crate::database::database::Database;
-use crate::database::manifest::{DatabaseExtension, KEYS, KeyExtension, TableExtension};
+use crate::database::manifest::{DatabaseExtension, KEYS, KeyExtension, MANIFEST, TableExtension};
 use crate::database::references::References;
 use crate::database::table::DatabaseTable;
 use crate::database::task::{DatabaseTask, Part, Targets, TaskKind, TaskRows};
 use crate::files::{create_dirs, format_error, io_error, sync_dir, write_atomic};
 use crate::tables::text::time::iso_text;
-
-const MANIFEST: &str = "manifest.yaml";
 
 /// A table as RelBench requires it.
 struct Rewritten<'a> {
