@@ -28,10 +28,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("epoch {:>2}  {epoch}", epoch.epoch);
     }
     let (metric, protocol) = (db.task(&task)?.metric(), options.protocol);
-    println!(
-        "{task}, {metric}, database {protocol}: validation {:?}, test {:?}",
-        trained.spec.val, trained.spec.test
-    );
+    let figure = |x: Option<f64>| x.map_or("none".into(), |x| format!("{x:.3}"));
+    let (val, test) = (figure(trained.spec.val), figure(trained.spec.test));
+    println!("{task}, {metric}, database {protocol}: validation {val}, test {test}");
     println!("{}", verify_no_future(&db, &task, &VerifyOptions::default())?);
     Ok(())
 }
