@@ -7,9 +7,9 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_sampling::{Fanouts, NeighborSampler};
 use burn_gnn_store::{CscBuild, EdgeSlices, StoreError, StoredGraph};
 
-/// The graph of a database in files, for databases whose edges do not fit in memory beside their
-/// columns. It is the graph of [`Database::to_graph`], with the times of edges, and batches are
-/// those of memory.
+/// The graph of a database in files, for databases whose columns leave too little memory for the
+/// edges. Files have the edges of [`Database::to_graph`] and their times. Batches equal those of a
+/// sampler in memory.
 ///
 /// ```
 /// use burn_gnn::data::{ColumnKind, ColumnValues, Database, DatabaseColumn, DatabaseTable};
@@ -62,7 +62,7 @@ impl StoredDatabase {
                 let directions = [(child, parent, counts), (parent, child, [counts[1], counts[0]])];
                 for (etype, (src, dst, counts)) in edges.count.etypes().into_iter().zip(directions)
                 {
-                    // Names of columns may have characters that names of files have not.
+                    // Numbered, because names of columns may contain characters that file names cannot.
                     let file = format!("{}.csc", files.len());
                     let build = CscBuild::new(dir.join(&file), counts[0], counts[1]);
                     let edges = EdgeSlices::new(src, dst)?.with_times(&edges.times)?;

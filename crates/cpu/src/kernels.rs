@@ -174,13 +174,13 @@ kernels! {
 }
 
 kernels! {
-    /// Matrix products of 16-bit floats, computed in f32, and casts from them. No axis has length 0.
+    /// Matrix products of f16 or bf16, computed in f32; no implementations without the feature `f16`. No axis has length 0.
     ///
     /// # Panics
     /// If sizes do not fit each other or the slices.
     trait HalfProducts<T: Elem> for #[cfg(feature = "f16")] half::f16, #[cfg(feature = "f16")] half::bf16;
 {
-    /// `l · r`, onto `sum` if there is one; not both operands are transposed.
+    /// `l · r`, plus `sum` if it is given, `[m, n]`; at most one operand is transposed.
     fn half_product(
         l: Matrix<'_, T>,
         r: Matrix<'_, T>,

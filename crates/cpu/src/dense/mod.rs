@@ -2,10 +2,10 @@
 //!
 //! The module of each operator in `burn-gnn-ops` explains why it replaces Burn's own.
 
-pub mod adam;
+pub(crate) mod adam;
 pub mod convert;
-pub mod cross_entropy;
-pub mod dropout;
+pub(crate) mod cross_entropy;
+pub(crate) mod dropout;
 pub mod epilogue;
 pub(crate) mod gemm;
 pub mod matmul;

@@ -129,6 +129,9 @@ impl DistSampler {
     }
     /// Makes edges at exactly the time of a seed visible; see [`NeighborSampler::with_edges_at_seed_time`]. All ranks must
     /// call it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn with_edges_at_seed_time(self) -> Result<Self, DistError> {
         self.change(|s| Ok(s.with_edges_at_seed_time()))
     }
@@ -202,8 +205,8 @@ impl DistSampler {
         self.grow(&seeds, None, &excluded, key)
     }
 
-    /// [`sample`](Self::sample) over edges strictly before the time of the seed, in every hop. Each seed has a separate
-    /// tree; see [`NeighborSampler::sample_before`]. Collective.
+    /// [`sample`](Self::sample) over edges strictly before the time of the seed, in every hop, or also at it
+    /// ([`with_edges_at_seed_time`](Self::with_edges_at_seed_time)). Each seed has a separate tree; see [`NeighborSampler::sample_before`]. Collective.
     ///
     /// # Errors
     /// As [`sample`](Self::sample). Also on all ranks: the number of times differs from that of seeds; no relation has

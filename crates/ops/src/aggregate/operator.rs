@@ -3,7 +3,7 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn_gnn_cpu::Kernels;
-use burn_gnn_cpu::aggregate::GradInputs;
+use burn_gnn_cpu::gspmm::aggregate::GradInputs;
 #[cfg(feature = "cube")]
 use burn_gnn_cube as cube;
 use burn_gnn_plan::AggregatePlan;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::batch::graph_info::BatchGraphInfo;
 use crate::batch::stored_ids::{edge_ids, edge_of};
-use crate::choice::edge_attributes::{EdgeAttributes, EdgeTimes, read as read_times};
+use crate::choice::edge_attributes::EdgeAttributes;
 use crate::random::key::SampleKey;
 use burn_gnn_graph::internal::{OrPanic, etype_number, ntype_number};
 use burn_gnn_graph::{
-    Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation,
-    Schema, of_etype, of_ntype,
+    Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema,
+    of_etype, of_ntype,
 };
 
 /// The sampled graph with the original ids of its nodes and edges.
@@ -34,12 +34,12 @@ impl Source {
         }
     }
     /// The graph whose degrees and totals blocks report.
-    fn whole(&self) -> &Graph {
+    pub(super) fn whole(&self) -> &Graph {
         self.whole.as_ref().unwrap_or(&self.graph)
     }
     /// The id in [`whole`](Self::whole) of node `v` of a type.
     #[inline]
-    fn id_in_whole(&self, ntype: usize, v: u32) -> u32 {
+    pub(super) fn id_in_whole(&self, ntype: usize, v: u32) -> u32 {
         if self.whole.is_some() { self.node_ids[ntype].get(v as usize) } else { v }
     }
 }
@@ -104,16 +104,20 @@ pub(crate) enum Origin {
 ///
 /// If seeds have times, degrees of an edge type with times count only edges before the time of the seed whose tree
 /// contains the row.
+///
+/// Degrees of a relation in a file are read when they are called for, also for rows that were not sampled. The methods
+/// panic if the file cannot be read; [`try_in_degrees`](Self::try_in_degrees),
+/// [`try_src_in_degrees`](Self::try_src_in_degrees) and [`try_out_degrees`](Self::try_out_degrees) return the error.
 #[derive(Clone, Debug)]
 pub struct Block {
-    origin: Origin,
+    pub(super) origin: Origin,
     key: Option<SampleKey>,
     pub(crate) bounds: Option<Arc<Bounds>>,
     relations: Arc<[Relation]>,
     /// Nodes of all blocks of the batch, per type; the sources of this block are the first `num_src`.
     pub(crate) nodes: Arc<[Vec<u32>]>,
-    num_src: Arc<[usize]>,
-    num_dst: Arc<[usize]>,
+    pub(super) num_src: Arc<[usize]>,
+    pub(super) num_dst: Arc<[usize]>,
     /// Position of each edge in CSC of the graph.
     pub(crate) positions: Arc<[Vec<u32>]>,
     ids: Arc<Ids>,
@@ -143,7 +147,7 @@ impl Block {
         ntype_number(self.schema(), key)
     }
     #[track_caller]
-    fn etype(&self, key: impl EdgeKey) -> usize {
+    pub(super) fn etype(&self, key: impl EdgeKey) -> usize {
         etype_number(self.schema(), key)
     }
 
@@ -400,116 +404,6 @@ impl Block {
             },
             Origin::Remote(_) => unreachable!("`from_parts` has set them"),
         })
-    }
-    /// In-degree of each destination in the whole graph; see [Degrees](Self#degrees).
-    ///
-    /// # Panics
-    /// Unknown type.
-    ///
-    /// # Cost
-    /// `O(1)` per node, or `O(degree)` if seeds have times.
-    #[track_caller]
-    pub fn in_degrees(&self, etype: impl EdgeKey) -> Vec<u32> {
-        let etype = self.etype(etype);
-        let (_, d) = self.schema().endpoints(etype);
-        match &self.origin {
-            Origin::Whole(source) => self.in_degrees_of(source, etype, d, self.num_dst[d]),
-            Origin::Remote(facts) => facts.in_degrees[etype][..self.num_dst[d]].to_vec(),
-        }
-    }
-    /// In-degree of each source in the whole graph, for an edge type whose sources and destinations have the same node
-    /// type; see [Degrees](Self#degrees). `None` for other edge types, and for a block [from parts](Self::from_parts)
-    /// that has only the degrees of destinations.
-    ///
-    /// # Panics
-    /// Unknown type.
-    ///
-    /// # Cost
-    /// As [`in_degrees`](Self::in_degrees).
-    #[track_caller]
-    pub fn src_in_degrees(&self, etype: impl EdgeKey) -> Option<Vec<u32>> {
-        let etype = self.etype(etype);
-        let (s, d) = self.schema().endpoints(etype);
-        match &self.origin {
-            Origin::Whole(source) if s == d => {
-                Some(self.in_degrees_of(source, etype, s, self.num_src[s]))
-            }
-            Origin::Remote(facts) if s == d => {
-                facts.in_degrees[etype].get(..self.num_src[s]).map(<[u32]>::to_vec)
-            }
-            _ => None,
-        }
-    }
-    /// Out-degree of each source in the whole graph; see [Degrees](Self#degrees). The first call on a graph builds its
-    /// CSR, and reads the edges of a relation in a file into memory.
-    ///
-    /// # Panics
-    /// Unknown type; edges in a file cannot be read ([`Graph::read_stored`] returns the error).
-    ///
-    /// # Cost
-    /// `O(1)` per node, or `O(degree)` if seeds have times.
-    #[track_caller]
-    pub fn out_degrees(&self, etype: impl EdgeKey) -> Vec<u32> {
-        let etype = self.etype(etype);
-        let (s, _) = self.schema().endpoints(etype);
-        match &self.origin {
-            Origin::Whole(source) => {
-                let whole = source.whole().in_memory(etype);
-                let whole = whole.map_err(|e| format!("out-degrees of a block: {e}")).or_panic();
-                self.degrees(source, whole.csr(), etype, s, self.num_src[s])
-            }
-            Origin::Remote(facts) => facts.out_degrees[etype][..self.num_src[s]].to_vec(),
-        }
-    }
-    fn in_degrees_of(&self, source: &Source, etype: usize, ntype: usize, rows: usize) -> Vec<u32> {
-        let whole = of_etype(source.whole().relations(), etype);
-        let Some(reader) = whole.stored() else {
-            return self.degrees(source, whole.csc(), etype, ntype, rows);
-        };
-        let nodes = &self.nodes[ntype][..rows];
-        let nodes: Vec<u32> = nodes.iter().map(|&v| source.id_in_whole(ntype, v)).collect();
-        let mut found = Vec::with_capacity(rows);
-        let failed = |e: GraphError| format!("degrees of a block: {e}");
-        reader.rows(&nodes, &mut found).map_err(failed).or_panic();
-        let Some((_, times)) = self.times_of(etype, ntype) else {
-            return found.into_iter().map(|row| row.1).collect();
-        };
-        let mut of_row = vec![];
-        let mut before = |(&(start, len), &time): (&(u64, u32), &i64)| {
-            of_row.clear();
-            read_times(&**reader, start..start + u64::from(len), &mut of_row)?;
-            Ok(of_row.iter().filter(|&&t| t < time).count() as u32)
-        };
-        let degrees: Result<_, GraphError> = found.iter().zip(times).map(&mut before).collect();
-        degrees.map_err(failed).or_panic()
-    }
-    /// Times of the edges of a type, and the time of each row of a node type, if seeds and edges have times.
-    fn times_of(&self, etype: usize, ntype: usize) -> Option<(&EdgeTimes, &[i64])> {
-        let bounds = self.bounds.as_deref()?;
-        Some((bounds.rules[etype].times.as_ref()?, &bounds.times[ntype]))
-    }
-    /// Degrees in `whole` of the first `rows` rows of a node type, without edges later than the time of a row.
-    fn degrees(
-        &self,
-        source: &Source,
-        whole: &Compressed,
-        etype: usize,
-        ntype: usize,
-        rows: usize,
-    ) -> Vec<u32> {
-        let nodes = &self.nodes[ntype][..rows];
-        let row = |v: u32| whole.row(source.id_in_whole(ntype, v) as usize);
-        match self.times_of(etype, ntype) {
-            None => nodes.iter().map(|&v| row(v).len() as u32).collect(),
-            Some((of, times)) => {
-                let of = of.by_edge(&source.graph.relations()[etype]);
-                let of = of.map_err(|e| format!("degrees of a block: {e}")).or_panic();
-                let before = |(&v, &time): (&u32, &i64)| {
-                    row(v).filter(|&p| of[whole.edge_id(p) as usize] < time).count() as u32
-                };
-                nodes.iter().zip(times).map(before).collect()
-            }
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::random::alias::AliasTables;
-use burn_gnn_graph::internal::{filled, setting};
+use burn_gnn_graph::internal::{filled, room, setting};
 use burn_gnn_graph::{Derived, EdgeReader, GraphError, Relation};
 
 /// Weights, mask and times of the edges of one relation, by position in CSC.
@@ -26,7 +26,7 @@ pub(crate) enum EdgeTimes {
         /// By position in CSC; the same list if positions equal edge ids.
         by_position: Arc<[i64]>,
     },
-    /// In the file of the relation. Rows are read when they are sampled.
+    /// In the file of the relation. The times of a row are read when the row is sampled.
     Stored {
         reader: Arc<dyn EdgeReader>,
         /// Times of all edges by edge id, for calls that need the whole relation in memory.
@@ -74,7 +74,7 @@ impl EdgeTimes {
     }
 }
 
-/// Appends the times at consecutive positions of a file that has times.
+/// Appends the times at consecutive positions of a file that had times when the sampler was created.
 pub(crate) fn read(
     reader: &dyn EdgeReader,
     positions: std::ops::Range<u64>,
@@ -84,15 +84,16 @@ pub(crate) fn read(
     if reader.times_of(positions, out)? && out.len() as u64 == expected {
         return Ok(());
     }
-    Err(setting("times", "a file with one time per edge", "a file that no longer has them"))
+    Err(setting("times", "one time per edge", "fewer from the reader of the relation"))
 }
 
 /// Times of all edges of a file, by edge id.
 fn read_all(reader: &dyn EdgeReader, relation: &Relation) -> Result<Arc<[i64]>, GraphError> {
     relation.read_stored()?;
     let count = relation.num_edges();
-    let (what, remedy) = (|| format!("the times of {count} edges"), "sample the relation instead");
-    let mut by_position = Vec::new();
+    let what = || format!("the times of {count} edges");
+    let remedy = "call only methods that read the times of single rows (`sample_before`)";
+    let mut by_position = room(count as u128, what, remedy)?;
     read(reader, 0..count as u64, &mut by_position)?;
     let Some(ids) = relation.csc().edge_ids() else { return Ok(by_position.into()) };
     let mut by_edge = filled(0, count as u128, what, remedy)?;

@@ -82,9 +82,10 @@ impl NeighborSampler {
     }
 
     /// As [`sample`](Self::sample), but at every hop samples only edges strictly before the time of the seed (PyG
-    /// includes edges at that time; see [`with_edges_at_seed_time`](Self::with_edges_at_seed_time)). Each seed gets a separate tree (see [`with_disjoint`](Self::with_disjoint)), also
-    /// a repeated one, because each tree sees different edges. Later edges have no influence: the batch equals that of
-    /// the graph without them, and [degrees](crate::Block#degrees) do not count them.
+    /// includes edges at that time; see [`with_edges_at_seed_time`](Self::with_edges_at_seed_time)). Each seed gets a
+    /// separate tree (see [`with_disjoint`](Self::with_disjoint)), also a repeated one, because each tree sees different
+    /// edges. Later edges have no influence: the batch equals that of the graph without them, and
+    /// [degrees](crate::Block#degrees) do not count them.
     ///
     /// # Errors
     /// As [`sample`](Self::sample); a number of times other than that of seeds; no relation has times.

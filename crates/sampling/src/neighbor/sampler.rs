@@ -287,7 +287,7 @@ impl NeighborSampler {
         self.with_shared_times(etype, times.into())
     }
 
-    /// As [`with_times`](Self::with_times), for times that the caller keeps too: they are not copied.
+    /// As [`with_times`](Self::with_times), for times that the caller shares: they are not copied.
     ///
     /// # Errors
     /// As [`with_times`](Self::with_times).
@@ -313,8 +313,9 @@ impl NeighborSampler {
     /// Without it, edges are visible strictly before the time of the seed. The time `i64::MAX` then means that an edge is
     /// never visible.
     ///
-    /// Link samplers whose seed edges have their own times then sample other edges of that time. They exclude the seed
-    /// edge, but its reverse only by [`LinkExclusion`](crate::LinkExclusion).
+    /// Link samplers whose seeds have the times of their edges then also sample other edges of that time. They exclude the
+    /// seed edge, but its reverse only by [`LinkExclusion`](crate::LinkExclusion). Random walks do not have this option:
+    /// give starts a time that is greater by 1.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;

@@ -18,9 +18,9 @@ use crate::batch::seeds::Seeds;
 use crate::negative::adjacency::Adjacency;
 use crate::random::generator::Draws;
 use crate::random::key::SampleKey;
-use crate::walk::random_walk::{Starts, Walks, check_starts, check_times, run, starts_of};
+use crate::walk::random_walk::{Starts, Walks, check_starts, run, starts_of};
 use crate::walk::step_edges::StepEdges;
-use burn_gnn_graph::internal::{check_nodes, setting};
+use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Schema};
 
 /// Samples second-order random walks (node2vec: Grover and Leskovec, KDD 2016). A walk that came from `t` to `v`
@@ -34,8 +34,8 @@ use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Schema};
 /// it takes at most `max α / min α` draws on average. After `degree + 64` rejected draws the step is drawn exactly from
 /// all neighbours, which has the same distribution.
 ///
-/// With [`with_times`](Self::with_times), every start has a time, and a walk takes only edges strictly before it; `α`
-/// depends on such edges only.
+/// With [`with_times`](Self::with_times), every start has a time, and a walk takes only edges strictly before it, as those
+/// of [`RandomWalk`](crate::RandomWalk) do; `α` depends on such edges only.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -170,12 +170,10 @@ impl Node2Vec {
         length: usize,
         key: SampleKey,
     ) -> Result<Walks, GraphError> {
-        check_nodes("starts", starts.nodes, self.relation.num_src())
-            .map_err(|e| e.in_relation(&self.name))?;
+        starts.check(&self.name, self.relation.num_src(), self.edges.is_timed())?;
         if length == 0 {
             return Err(setting("length", "at least one step", "0"));
         }
-        check_times(self.edges.is_timed(), starts.times.is_some())?;
         let most = self.back.max(self.away).max(self.near);
         let csr = self.relation.csr();
         let stream = key.stream("node2vec");
@@ -257,7 +255,7 @@ impl Sampler for Node2Vec {
         if self.length == 0 {
             return Err(setting("length", "at least one step (`Node2Vec::with_length`)", "0"));
         }
-        check_starts(seeds, self.schema.ntypes(), self.schema.endpoints(self.etype).0)?;
-        check_times(self.edges.is_timed(), seeds.times().is_some())
+        let first = self.schema.endpoints(self.etype).0;
+        check_starts(seeds, self.schema.ntypes(), first, self.edges.is_timed())
     }
 }

@@ -245,8 +245,7 @@ impl Sampler for PinSage {
     }
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
         self.asked()?;
-        check_starts(seeds, self.walk.schema().ntypes(), self.walk.first())?;
-        self.walk.check_times(seeds.times().is_some())
+        check_starts(seeds, self.walk.schema().ntypes(), self.walk.first(), self.walk.is_timed())
     }
 }
 

@@ -4,6 +4,8 @@
 //! Uniform steps need one random number, weighted steps one alias draw: `O(1)` for a node of any degree. Steps before a
 //! time need a binary search.
 
+use std::fmt::Display;
+
 use rayon::prelude::*;
 
 use crate::batch::sampled_batch::SampledBatch;
@@ -57,8 +59,10 @@ impl Walks {
 /// Draws are functions of the key, the start, the number of the walk from that start, and the step.
 ///
 /// With [`with_times`](Self::with_times), every start has a time, and a walk takes only edges strictly before the time of
-/// its start, as neighbour sampling does. The times of consecutive steps need not increase. What is later than the start
-/// has no influence: a graph without it gives the same walk.
+/// its start, as neighbour sampling does without
+/// [`with_edges_at_seed_time`](crate::NeighborSampler::with_edges_at_seed_time). For walks that also take edges at the
+/// time of the start, give `time + 1`. The times of consecutive steps need not increase. Later edges have no influence: a
+/// graph without them gives the same walk.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -188,10 +192,10 @@ impl RandomWalk {
         per_start: usize,
         key: SampleKey,
     ) -> Result<Walks, GraphError> {
+        let starts = Starts { nodes: starts, times, per_start };
         let first = self.metapath[0];
-        check_nodes("starts", starts, self.graph.relations()[first].num_src())
-            .map_err(|e| self.graph.in_etype(first, e))?;
-        self.check_times(times.is_some())?;
+        let name = &self.schema().etypes()[first];
+        starts.check(name, self.graph.relations()[first].num_src(), self.is_timed())?;
         let stream = key.stream("random walk");
         // CSR is built here, once, so that workers do not each sort the edges.
         let layouts: Vec<&Compressed> = self
@@ -199,7 +203,6 @@ impl RandomWalk {
             .iter()
             .map(|&t| Ok(self.graph.in_memory(t)?.csr()))
             .collect::<Result<_, GraphError>>()?;
-        let starts = Starts { nodes: starts, times, per_start };
         run(starts, self.metapath.len(), &stream, |draws, time, path| {
             if self.stop > 0.0 && draws.unit() < self.stop {
                 return None;
@@ -225,8 +228,7 @@ impl Sampler for RandomWalk {
         self.walk_of(nodes, times, self.per_start, key)
     }
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
-        check_starts(seeds, self.schema().ntypes(), self.first())?;
-        self.check_times(seeds.times().is_some())
+        check_starts(seeds, self.schema().ntypes(), self.first(), self.is_timed())
     }
 }
 
@@ -236,7 +238,7 @@ pub(crate) fn starts_of(seeds: &Seeds, first: usize) -> (&[u32], Option<&[i64]>)
 }
 
 /// Checks that starts have times exactly if edges have times: otherwise a walk could take edges later than its start.
-pub(crate) fn check_times(timed_edges: bool, timed_starts: bool) -> Result<(), GraphError> {
+fn check_times(timed_edges: bool, timed_starts: bool) -> Result<(), GraphError> {
     match (timed_edges, timed_starts) {
         (true, false) => {
             let expected = "a time for every start (`Seeds::nodes_before`, `walk_before`; `i64::MAX` for edges of any time), because the edges of the walks have times";
@@ -249,15 +251,16 @@ pub(crate) fn check_times(timed_edges: bool, timed_starts: bool) -> Result<(), G
     }
 }
 
-/// Checks that all seeds are nodes of the type in which walks start.
+/// Checks that all seeds are nodes of the type in which walks start, with times exactly if edges have times.
 pub(crate) fn check_starts(
     seeds: &Seeds,
     ntypes: &[String],
     first: usize,
+    timed_edges: bool,
 ) -> Result<(), GraphError> {
     seeds.expect(SeedKind::Nodes, ntypes.len())?;
     match (0..ntypes.len()).find(|&t| t != first && !seeds.ids()[t].is_empty()) {
-        None => Ok(()),
+        None => check_times(timed_edges, seeds.times().is_some()),
         Some(t) => {
             let expected = format!("nodes of `{}`, the start type of the walks", ntypes[first]);
             Err(setting("seeds", &expected, &format!("some of `{}`", ntypes[t])))
@@ -269,10 +272,9 @@ impl RandomWalk {
     pub(crate) fn schema(&self) -> &Schema {
         self.graph.schema()
     }
-    /// Checks that starts have times if the edges of a step have times, and only then.
-    pub(crate) fn check_times(&self, timed_starts: bool) -> Result<(), GraphError> {
-        let is_timed = self.metapath.iter().any(|&t| self.edges[t].is_timed());
-        check_times(is_timed, timed_starts)
+    /// Whether the edges of a step have times.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.metapath.iter().any(|&t| self.edges[t].is_timed())
     }
     /// The node type in which walks start.
     pub(crate) fn first(&self) -> usize {
@@ -290,7 +292,22 @@ pub(crate) struct Starts<'a> {
     pub(crate) per_start: usize,
 }
 
-/// Runs all walks. `step` gets the time of the start and the nodes of the walk so far, and returns the next node and the
+impl Starts<'_> {
+    /// Checks nodes, which are sources of the edge type `name` with `num_src` sources, and times.
+    pub(crate) fn check(
+        &self,
+        name: &dyn Display,
+        num_src: usize,
+        timed_edges: bool,
+    ) -> Result<(), GraphError> {
+        check_nodes("starts", self.nodes, num_src).map_err(|e| e.in_relation(&name.to_string()))?;
+        check_times(timed_edges, self.times.is_some())?;
+        let times = self.times.map_or(self.nodes.len(), <[i64]>::len);
+        check_len("times", "one per start", self.nodes.len(), times)
+    }
+}
+
+/// Runs all walks from checked starts. `step` gets the time of the start and the nodes of the walk so far, and returns the next node and the
 /// edge to it, or `None` to end the walk.
 pub(crate) fn run(
     Starts { nodes: starts, times, per_start }: Starts<'_>,
@@ -298,9 +315,6 @@ pub(crate) fn run(
     stream: &Stream,
     step: impl Fn(&mut Draws<'_>, Option<i64>, &[u32]) -> Option<(u32, u32)> + Sync,
 ) -> Result<Walks, GraphError> {
-    if let Some(times) = times {
-        check_len("times", "one per start", starts.len(), times.len())?;
-    }
     // The number of the walk is part of the key of its draws, as 32 bits.
     if per_start as u64 > u64::from(u32::MAX) {
         return Err(setting("per_start", "at most 4294967295 walks", &per_start.to_string()));

@@ -49,7 +49,7 @@ fn every_sampler_returns_the_error() {
 
 /// A fan-out of 0 reads nothing, so the block is made; its degrees are those of the whole graph.
 #[test]
-fn degrees_of_a_block_panic_with_the_text_of_the_error() {
+fn degrees_of_a_block_report_the_error() {
     let batch = NeighborSampler::new(&graph(), [0]).unwrap();
     let batch = batch.sample([("_N", [0])], SampleKey::new(1)).unwrap();
     for text in [
@@ -60,5 +60,13 @@ fn degrees_of_a_block_panic_with_the_text_of_the_error() {
             text.contains("degrees of a block") && text.contains("the disk is broken"),
             "{text}"
         );
+    }
+    let block = &batch.blocks[0];
+    for e in [
+        block.try_out_degrees("_E").err(),
+        block.try_in_degrees("_E").err(),
+        block.try_src_in_degrees("_E").err(),
+    ] {
+        assert!(e.is_some_and(|e| e.to_string().contains("the disk is broken")));
     }
 }

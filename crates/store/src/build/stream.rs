@@ -124,7 +124,7 @@ impl<I: Iterator<Item = (u32, u32)>> EdgeStream for EdgeIter<I> {
     }
 }
 
-/// A stream of edges from slices, such as those of a relation in memory.
+/// A stream of edges from slices, such as those of a relation in memory. Nothing is copied before a build reads it.
 ///
 /// ```
 /// use burn_gnn_store::{CscBuild, EdgeSlices, StoredCsc};
@@ -141,6 +141,7 @@ impl<I: Iterator<Item = (u32, u32)>> EdgeStream for EdgeIter<I> {
 pub struct EdgeSlices<'a> {
     src: &'a [u32],
     dst: &'a [u32],
+    weights: &'a [f32],
     times: &'a [i64],
     next: usize,
 }
@@ -152,7 +153,15 @@ impl<'a> EdgeSlices<'a> {
     /// Slices of different lengths.
     pub fn new(src: &'a [u32], dst: &'a [u32]) -> Result<Self, StoreError> {
         check_len("dst", "one per source", src.len(), dst.len())?;
-        Ok(Self { src, dst, times: &[], next: 0 })
+        Ok(Self { src, dst, weights: &[], times: &[], next: 0 })
+    }
+    /// Adds a weight per edge.
+    ///
+    /// # Errors
+    /// A number of weights other than that of edges.
+    pub fn with_weights(self, weights: &'a [f32]) -> Result<Self, StoreError> {
+        check_len("weights", "one per edge", self.src.len(), weights.len())?;
+        Ok(Self { weights, ..self })
     }
     /// Adds a time per edge.
     ///
@@ -170,7 +179,8 @@ impl EdgeStream for EdgeSlices<'_> {
         let edges = self.next..self.next + n;
         chunk.src.extend_from_slice(&self.src[edges.clone()]);
         chunk.dst.extend_from_slice(&self.dst[edges.clone()]);
-        // There are none, or one per edge.
+        // There are no weights and times, or one per edge.
+        chunk.weights.extend_from_slice(self.weights.get(edges.clone()).unwrap_or_default());
         chunk.times.extend_from_slice(self.times.get(edges).unwrap_or_default());
         self.next += n;
         Ok(n)

@@ -40,8 +40,8 @@ impl StoredPart {
     /// Use it to sample one hop around inner nodes. [`owners`](Self::owners) returns the rank that continues from a
     /// halo node (`NeighborSampler::only_hop`). The hops together are the batch of the whole graph.
     ///
-    /// Degrees of halo nodes are not available: for a block of this graph, `src_in_degrees` panics, and `in_degrees`
-    /// returns those of the whole graph.
+    /// Degrees of halo nodes are not available: for a block of this graph, `try_src_in_degrees` returns an error (and
+    /// `src_in_degrees` panics), while `in_degrees` returns those of the whole graph.
     ///
     /// ```
     /// use burn_gnn_sampling::{NeighborSampler, SampleKey};

@@ -14,27 +14,14 @@ use proptest::prelude::{
 
 type Edges = Vec<(u32, u32)>;
 
-/// Edges with a weight and a time each.
-struct Full(Edges, usize);
-
-impl EdgeStream for Full {
-    fn read(&mut self, most: usize, chunk: &mut EdgeChunk) -> Result<usize, StoreError> {
-        let n = most.min(self.0.len() - self.1);
-        for i in self.1..self.1 + n {
-            chunk.src.push(self.0[i].0);
-            chunk.dst.push(self.0[i].1);
-            chunk.weights.push((i % 5) as f32 * 0.5);
-            chunk.times.push(1000 - i as i64);
-        }
-        self.1 += n;
-        Ok(n)
-    }
-}
-
 fn build(dir: &Path, n: usize, edges: &Edges, columns: bool) -> Arc<StoredCsc> {
     let build = CscBuild::new(dir.join("csc"), n, n);
     let build = if columns { build.with_edge_ids().with_weights().with_times() } else { build };
-    build.run(Full(edges.clone(), 0)).unwrap();
+    let (src, dst): (Vec<u32>, Vec<u32>) = edges.iter().copied().unzip();
+    let (weights, times): (Vec<f32>, Vec<i64>) =
+        (0..edges.len()).map(|i| ((i % 5) as f32 * 0.5, 1000 - i as i64)).unzip();
+    let edges = EdgeSlices::new(&src, &dst).unwrap();
+    build.run(edges.with_weights(&weights).unwrap().with_times(&times).unwrap()).unwrap();
     StoredCsc::open(dir.join("csc")).unwrap()
 }
 

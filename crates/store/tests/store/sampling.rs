@@ -2,13 +2,13 @@
 
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_sampling::{
-    LinkSampler, MiniBatch, NegativePairs, NeighborSampler, SampleKey, Strategy,
+    Fanouts, LinkSampler, MiniBatch, NegativePairs, NeighborSampler, SampleKey, Strategy,
 };
 use std::sync::Arc;
 
 use burn_gnn_store::{
-    CscBuild, EdgeChunk, EdgeIter, EdgeResults, EdgeStream, PackedBatches, PackedRows, RowFormat,
-    RowWriter, StoreError, StoredCsc, StoredGraph, StoredRows,
+    CscBuild, EdgeIter, EdgeResults, EdgeSlices, PackedBatches, PackedRows, RowFormat, RowWriter,
+    StoreError, StoredCsc, StoredGraph, StoredRows,
 };
 use burn_gnn_testutil::apply_if;
 use proptest::prelude::*;
@@ -110,15 +110,17 @@ proptest! {
         prop_assert!(stored.graph().relations().iter().all(|r| r.derived_bytes().host == 0));
     }
 
-    /// Weights from the file of one relation; the other relation is not sampled.
+    /// Weights from the file of one relation; the file of the other one has none.
     #[test]
-    fn weights_of_files(cites in edges(50, 50), ids in any::<bool>()) {
+    fn weights_of_files(cites in edges(50, 50), writes in edges(20, 50), ids in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();
-        let (memory, stored) = both(dir.path(), &cites, &vec![], ids);
+        let (memory, stored) = both(dir.path(), &cites, &writes, ids);
         let weights: Vec<f32> = (0..cites.len()).map(weight).collect();
         let seeds: Vec<u32> = (0..50).collect();
-        let (m, s) = (NeighborSampler::new(&memory, [4, 3]).unwrap(), NeighborSampler::new(stored.graph(), [4, 3]).unwrap());
-        let m = m.with_weights(CITES, &weights).unwrap().with_weights(WRITES, &[]).unwrap();
+        // Each hop samples another relation, with the buffers of the hop before.
+        let fanouts = || Fanouts::per_relation([(CITES, [4, 0]), (WRITES, [0, 3])]);
+        let (m, s) = (NeighborSampler::new(&memory, fanouts()).unwrap(), NeighborSampler::new(stored.graph(), fanouts()).unwrap());
+        let m = m.with_weights(CITES, &weights).unwrap();
         let s = s.with_stored_weights(CITES).unwrap();
         for strategy in [Strategy::Weighted, Strategy::TopK, Strategy::Labor { layer_dependent: false }] {
             // `writes` has no weights in its file.
@@ -148,25 +150,18 @@ proptest! {
     }
 }
 
-/// Edges with a weight and a time each.
-struct Timed(Edges, usize);
-
 fn time(i: usize) -> i64 {
     (i * 7 % 11) as i64
 }
 
-impl EdgeStream for Timed {
-    fn read(&mut self, most: usize, chunk: &mut EdgeChunk) -> Result<usize, StoreError> {
-        let n = most.min(self.0.len() - self.1);
-        for i in self.1..self.1 + n {
-            chunk.src.push(self.0[i].0);
-            chunk.dst.push(self.0[i].1);
-            chunk.weights.push(weight(i));
-            chunk.times.push(time(i));
-        }
-        self.1 += n;
-        Ok(n)
-    }
+/// Builds a file of edges with a [`weight`] and a [`time`] each.
+fn run_timed(build: CscBuild, edges: &Edges) {
+    let (src, dst): (Vec<u32>, Vec<u32>) = edges.iter().copied().unzip();
+    let (weights, times): (Vec<f32>, Vec<i64>) =
+        (0..edges.len()).map(|i| (weight(i), time(i))).unzip();
+    let edges = EdgeSlices::new(&src, &dst).unwrap();
+    let edges = edges.with_weights(&weights).unwrap().with_times(&times).unwrap();
+    build.with_weights().with_times().run(edges).unwrap();
 }
 
 /// The graph in memory, and in files with weights and times.
@@ -180,9 +175,8 @@ fn both_timed(
     for (file, src, edges) in [("cites", 50, cites), ("writes", 20, writes)] {
         let path = dir.join(file);
         std::fs::remove_file(&path).unwrap();
-        let build = CscBuild::new(path, src, 50).with_weights().with_times();
-        let build = if ids { build.with_edge_ids() } else { build };
-        build.run(Timed(edges.clone(), 0)).unwrap();
+        let build = CscBuild::new(path, src, 50);
+        run_timed(if ids { build.with_edge_ids() } else { build }, edges);
     }
     (memory, StoredGraph::open(dir).unwrap())
 }
@@ -317,10 +311,10 @@ fn damaged_times() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("csc");
     let edges: Edges = (0..40_000u32).map(|i| (i % 1000, i / 40)).collect();
-    CscBuild::new(&path, 1000, 1000).with_times().run(Timed(edges, 0)).unwrap();
+    run_timed(CscBuild::new(&path, 1000, 1000), &edges);
     let mut bytes = std::fs::read(&path).unwrap();
-    // Times are the last section: 8 bytes per edge before the checksums.
-    let at = 4096 + 8192 + 40_960 * 4 + 8 * 39_000;
+    // Times are the last section before the checksums, after 4 bytes per edge of sources and of weights.
+    let at = 4096 + 8192 + 2 * 40_960 * 4 + 8 * 39_000;
     bytes[at] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     let stored =
@@ -332,6 +326,16 @@ fn damaged_times() {
     let e = of(975).unwrap_err();
     assert!(e.to_string().contains("`times`"), "{e}");
     assert_eq!(of(10).unwrap().total_edges(), 3);
+    // The batch contains sources whose times are damaged: their degrees are an error, others are not.
+    let all = NeighborSampler::new(stored.graph(), [-1]).unwrap().with_stored_times("_E").unwrap();
+    let batch = all.sample_before([("_N", [24], [100])], SampleKey::new(0)).unwrap();
+    let block = &batch.blocks[0];
+    assert_eq!(block.try_in_degrees("_E").unwrap(), block.in_degrees("_E"));
+    for e in [block.try_src_in_degrees("_E").unwrap_err(), block.try_out_degrees("_E").unwrap_err()]
+    {
+        assert!(e.to_string().contains("`times`"), "{e}");
+    }
+    assert!(block.try_in_degrees("none").is_err());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! The result is written to uninitialised memory, or added in place to a matrix without other references. So there is no
 //! pass that zeroes the result, and no pass that adds two matrices.
 
+#[cfg(feature = "f16")]
 mod half_precision;
 mod narrow_grad;
 mod product;
@@ -11,7 +12,9 @@ mod weight_grad;
 use product::Product;
 pub use product::Transposed;
 
-use crate::number::{Elem, Real};
+#[cfg(feature = "f16")]
+use crate::number::Elem;
+use crate::number::Real;
 
 /// A row-major operand, and its numbers of rows and columns as stored.
 pub type Matrix<'a, T> = (&'a [T], [usize; 2]);
@@ -56,6 +59,7 @@ pub(crate) fn add_product<A: Real>(
 ///
 /// # Panics
 /// If sizes do not fit each other or the slices.
+#[cfg(feature = "f16")]
 pub(crate) fn product_of_halves<T: Elem<Acc = f32>>(
     (l, l_size): Matrix<'_, T>,
     (r, r_size): Matrix<'_, T>,

@@ -10,6 +10,7 @@ use burn_gnn_sampling::{
     LinkBatch, LinkSampler, Loader, LoaderState, MiniBatch, NegativePairs, NeighborSampler,
     SampleKey, Seeds, Strategy, Traversal,
 };
+use burn_gnn_testutil::apply_if;
 use proptest::prelude::*;
 
 use crate::dist_graph::on_ranks;
@@ -88,11 +89,12 @@ fn before(batch: &MiniBatch, ids: &[Vec<u32>]) -> Vec<Vec<u64>> {
     all
 }
 
-fn timed(mut s: DistSampler) -> Result<DistSampler, DistError> {
+/// Sets times of edges, which are visible at exactly the time of a seed if `at` is set.
+fn timed(mut s: DistSampler, at: bool) -> Result<DistSampler, DistError> {
     for e in 0..5 {
         s = s.with_times(e, "t")?;
     }
-    Ok(s)
+    if at { s.with_edges_at_seed_time() } else { Ok(s) }
 }
 
 type NodeSeeds = [(&'static str, Vec<u64>, Vec<i64>); 2];
@@ -118,11 +120,11 @@ fn nodes<R: Wire + Send>(
     parts: &PartitionedGraph,
     seeds: &NodeSeeds,
     size: usize,
-    i: usize,
+    (i, at): (usize, bool),
     see: impl Fn(&DistBatch) -> R + Sync,
 ) -> Vec<R> {
     on_ranks(parts, |d| {
-        let sampler = timed(DistSampler::new(d, [3, 2])?)?;
+        let sampler = timed(DistSampler::new(d, [3, 2])?, at)?;
         let seeds =
             d.node_seeds_before(seeds.iter().map(|(name, ids, times)| (*name, ids, times)))?;
         let loader = Loader::new(sampler, seeds, size)?
@@ -143,6 +145,8 @@ struct LinkPlan {
     pairs: NegativePairs,
     size: usize,
     batch: usize,
+    /// Whether edges at exactly the time of a seed are visible.
+    at: bool,
 }
 
 /// Results of `see` for one batch of edges on each rank.
@@ -152,8 +156,8 @@ fn links<R: Wire + Send>(
     see: impl Fn(&LinkBatch<DistBatch, u64>) -> R + Sync,
 ) -> Vec<R> {
     on_ranks(parts, |d| {
-        let links = DistLinkSampler::new(timed(DistSampler::new(d, [3, 2])?)?, plan.etype)?
-            .with_negatives(plan.pairs)?;
+        let sampler = timed(DistSampler::new(d, [3, 2])?, plan.at)?;
+        let links = DistLinkSampler::new(sampler, plan.etype)?.with_negatives(plan.pairs)?;
         let seeds = match &plan.times {
             None => d.edge_seeds([(plan.etype, &plan.edges)])?,
             Some(times) => d.edge_seeds_before([(plan.etype, &plan.edges, times)])?,
@@ -173,9 +177,10 @@ fn pairs_of(b: &LinkBatch<DistBatch, u64>) -> ([Vec<u32>; 4], Vec<bool>) {
     ([positive.src, positive.dst, negative.src, negative.dst], b.is_strict.clone())
 }
 
-fn alone(g: &Graph) -> NeighborSampler {
+fn alone(g: &Graph, at: bool) -> NeighborSampler {
     let sampler = NeighborSampler::new(g, [3, 2]).unwrap();
-    (0..5).fold(sampler, |s, e| s.with_times(e, &times(g, e)).unwrap())
+    let sampler = (0..5).fold(sampler, |s, e| s.with_times(e, &times(g, e)).unwrap());
+    apply_if(at, sampler, NeighborSampler::with_edges_at_seed_time)
 }
 
 fn kinds() -> impl proptest::strategy::Strategy<Value = NegativePairs> {
@@ -200,9 +205,9 @@ proptest! {
         let all: Vec<i64> = seeds[1].2.iter().chain(&seeds[0].2).copied().collect();
         for (i, &time) in all.iter().enumerate() {
             let unchanged: Vec<Vec<u32>> = g.relations().iter().map(|r| (0..r.num_edges() as u32).collect()).collect();
-            let want = nodes(&owners(&g), &seeds, 1, i, |b| before(&b.mini, &unchanged));
+            let want = nodes(&owners(&g), &seeds, 1, (i, false), |b| before(&b.mini, &unchanged));
             for (changed, ids) in [deleted(&g, time), permuted(&g, time)] {
-                let got = nodes(&owners(&changed), &seeds, 1, i, |b| before(&b.mini, &ids));
+                let got = nodes(&owners(&changed), &seeds, 1, (i, false), |b| before(&b.mini, &ids));
                 prop_assert_eq!(&got, &want, "seed {} of time {}", i, time);
             }
         }
@@ -224,7 +229,7 @@ proptest! {
                 // No batch has a removed edge as a seed.
                 let place = |&e: &u64| ids[etype].iter().position(|&id| u64::from(id) == e).map_or(0, |place| place as u64);
                 let edges: Vec<u64> = edges.iter().map(place).collect();
-                let plan = LinkPlan { etype, edges, times: given.map(|_| of_seeds.clone()), pairs, size: 1, batch: i };
+                let plan = LinkPlan { etype, edges, times: given.map(|_| of_seeds.clone()), pairs, size: 1, batch: i, at: false };
                 links(&owners(g), &plan, |b| (before(&b.batch.mini, ids), pairs_of(b)))
             };
             let want = batches(&g, &unchanged);
@@ -237,6 +242,13 @@ proptest! {
 
 /// Each rank's batch is the one that a machine makes around the seeds that the rank owns.
 pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
+    let [strict, at] = [false, true].map(|at| equal_to_one_machine(n, at));
+    assert!(strict != at, "no seed has the time of an edge");
+}
+
+/// Compares batches of nodes and links; returns their numbers of edges.
+fn equal_to_one_machine(n: usize, at: bool) -> Vec<usize> {
+    let mut all_edges = vec![];
     let g = random(11, SOME);
     let parts = scattered(&g, n, 11);
     let seeds = seeds(11);
@@ -244,7 +256,7 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
         .clone()
         .map(|(name, ids, times)| (name, ids.iter().map(|&v| v as u32).collect::<Vec<_>>(), times));
     let whole =
-        Loader::new(alone(&g), Seeds::nodes_before(&g, narrow.clone()).unwrap(), 4).unwrap();
+        Loader::new(alone(&g, at), Seeds::nodes_before(&g, narrow.clone()).unwrap(), 4).unwrap();
     let whole = whole.with_traversal(Traversal::ByOrder).with_seed(3);
     // In the order of types.
     let of_type =
@@ -254,11 +266,12 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
     let global: Vec<(&str, u32, i64)> = narrow.iter().rev().flat_map(of_type).collect();
     for (i, want) in whole.epoch(0).enumerate() {
         let want = want.unwrap().batch;
-        let shares = nodes(&parts, &seeds, 4, i, |b| {
+        let shares = nodes(&parts, &seeds, 4, (i, at), |b| {
             (content(&b.mini), b.mini.roots.clone(), b.total_edges())
         });
         let edges: usize = shares.iter().map(|s| s.2).sum();
         assert!(edges == want.total_edges() && edges > 0, "trees are whole");
+        all_edges.push(edges);
         for (rank, (share, roots, _)) in shares.into_iter().enumerate() {
             let of = |name: &'static str, t: usize| {
                 let batch = global[4 * i..].iter().take(4);
@@ -268,7 +281,7 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
                 let (ids, times): (Vec<u32>, Vec<i64>) = own.map(|&(_, v, time)| (v, time)).unzip();
                 (name, ids, times)
             };
-            let want = alone(&g)
+            let want = alone(&g, at)
                 .sample_before([of("a", 0), of("b", 1)], SampleKey::new(3).at(0, i as u64))
                 .unwrap();
             assert_eq!(
@@ -286,7 +299,7 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
         NegativePairs::PerEndpoint(2),
         NegativePairs::Global(2),
     ] {
-        let sampler = LinkSampler::new(alone(&g), etype).unwrap().with_negatives(pairs);
+        let sampler = LinkSampler::new(alone(&g, at), etype).unwrap().with_negatives(pairs);
         let want = Loader::new(sampler, Seeds::edges(&g, [(etype, &edges)]).unwrap(), 20).unwrap();
         let want = want
             .with_traversal(Traversal::ByOrder)
@@ -303,6 +316,7 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
             pairs,
             size: 20,
             batch: 0,
+            at,
         };
         let shares =
             links(&parts, &plan, |b| (content(&b.batch.mini), pairs_of(b), b.batch.total_edges()));
@@ -311,6 +325,7 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
             want.batch.total_edges(),
             "{pairs:?} on {n} ranks"
         );
+        all_edges.push(want.batch.total_edges());
         if let [(share, pairs, _)] = &shares[..] {
             assert_eq!(*share, content(&want.batch));
             assert_eq!(
@@ -322,6 +337,7 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
             );
         }
     }
+    all_edges
 }
 
 pub(crate) fn errors(n: usize) {
