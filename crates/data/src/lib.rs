@@ -60,9 +60,8 @@ pub use database::table::{ALWAYS, DatabaseTable, ForeignKey, NEVER};
 pub use database::task::{
     DatabaseTask, Destination, LATEST, Part, Targets, TaskKind, TaskRows, TaskType,
 };
-pub use database::window_task::{
-    Aggregate, Comparison, Condition, ConditionValue, Threshold, WindowEntities, WindowTask,
-};
+pub use database::window::condition::{Comparison, Condition, ConditionValue};
+pub use database::window::declaration::{Aggregate, Threshold, WindowEntities, WindowTask};
 pub use dataset::features::Features;
 pub use dataset::graph_set::GraphSet;
 pub use dataset::id_converter::{IdConverter, TypeIds};

@@ -16,6 +16,5 @@ pub(crate) mod task;
 #[cfg(test)]
 mod tests;
 pub(crate) mod time_order;
-pub(crate) mod time_span;
-pub(crate) mod window_task;
+pub(crate) mod window;
 mod write;

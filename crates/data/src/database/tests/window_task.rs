@@ -6,7 +6,8 @@ use super::super::column::{ColumnKind, ColumnValues, DatabaseColumn};
 use super::super::database::Database;
 use super::super::table::DatabaseTable;
 use super::super::task::{Part, Targets, TaskRows, TaskType};
-use super::super::window_task::{Aggregate, Comparison, WindowEntities, WindowTask};
+use super::super::window::condition::Comparison;
+use super::super::window::declaration::{Aggregate, WindowEntities, WindowTask};
 
 const DAY: Duration = Duration::from_secs(86_400);
 const MICROS: i64 = 86_400_000_000;
