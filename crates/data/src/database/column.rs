@@ -160,7 +160,7 @@ impl ColumnValues {
             }
         }
     }
-    /// Sets a row to the default of its type.
+    /// Sets missing rows to the default of the type.
     fn clear(&mut self, missing: &[bool]) {
         fn zero<T: Default>(values: &mut [T], missing: &[bool]) {
             for (value, _) in values.iter_mut().zip(missing).filter(|(_, missing)| **missing) {
@@ -238,14 +238,21 @@ impl ListColumn {
     /// `GraphError::Setting` if `indptr` is empty, does not start at 0, decreases, or does not end at the number of
     /// values.
     pub fn new(indptr: Vec<u64>, values: ListValues) -> Result<Self, DataError> {
-        let valid = indptr.first() == Some(&0)
-            && indptr.windows(2).all(|w| w[0] <= w[1])
-            && indptr.last() == Some(&(values.len() as u64));
-        if !valid {
-            let expected = format!("ascending offsets from 0 to {} values", values.len());
-            return Err(crate::files::setting("indptr", &expected, "other offsets"));
-        }
-        Ok(Self { indptr, values })
+        let (first, last) = (indptr.first().copied(), indptr.last().copied());
+        let found = if let Some(row) = indptr.windows(2).position(|w| w[0] > w[1]) {
+            format!("{} after {} in row {row}", indptr[row + 1], indptr[row])
+        } else if (first, last) == (Some(0), Some(values.len() as u64)) {
+            return Ok(Self { indptr, values });
+        } else {
+            first
+                .zip(last)
+                .map_or("none".into(), |(from, to)| format!("offsets from {from} to {to}"))
+        };
+        let expected = format!(
+            "ascending offsets from 0 to {}, the number of values (the cumulative sum of the lengths)",
+            values.len()
+        );
+        Err(crate::files::setting("indptr", &expected, &found))
     }
     /// Number of rows.
     pub fn len(&self) -> usize {
@@ -463,13 +470,12 @@ impl DatabaseColumn {
             missing: missing.filter(|m: &Vec<bool>| m.contains(&true)).map(Arc::new),
         }
     }
-    /// The column with whole numbers instead of floats; `Err` is the first row whose value is not a whole number of at most
-    /// 2^53.
+    /// Converts floats to whole numbers; `Err` is the first row whose value is not a whole number below 2^53 in magnitude.
     pub(crate) fn floats_as_ints(&mut self) -> Result<(), usize> {
-        /// Above it, f64 does not represent every whole number.
-        const MOST: f64 = 9_007_199_254_740_992.0;
+        /// 2^53. It is also the float of 2^53 + 1, so keys from here on could collide.
+        const LIMIT: f64 = 9_007_199_254_740_992.0;
         let ColumnValues::Floats(floats) = self.values() else { return Ok(()) };
-        let whole = |v: &f64| v.fract() == 0.0 && v.abs() <= MOST;
+        let whole = |v: &f64| v.fract() == 0.0 && v.abs() < LIMIT;
         if let Some(row) = floats.iter().position(|v| !whole(v)) {
             return Err(row);
         }

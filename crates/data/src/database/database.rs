@@ -59,20 +59,22 @@ use crate::files::duplicate;
 /// 4. Texts are `Category` if there are at most 1,000 distinct values, of which each occurs twice on average. Otherwise
 ///    they are `Text`.
 ///
-/// Counts of distinct values are those of the rows with a time up to the validation time, so that no later row changes
-/// a kind.
+/// Counts of distinct values are those of the rows with a time up to the validation time, or up to the test time of a
+/// database without one, so that the values of later rows do not change a kind. The type of a CSV column, and whether all
+/// lists have one length, are determined by all rows: declare the kind of a column where a later row may differ.
 ///
 /// Fields of CSV files have no type. A column has the first of these types that accepts all of its fields: whole
 /// numbers, numbers, booleans (`true`, `false` in any case), times of ISO 8601 (`2014-01-31`, `2014-01-31 12:00:00`),
 /// texts. Numbers with a leading zero or plus sign are texts, since codes and telephone numbers are written this way. A
 /// column of mixed types is therefore a column of texts; declare its kind to get an error at the first field of another
-/// type. A whole number in a column that is declared as a time is seconds since 1970.
+/// type. A whole number in a column that is declared as a time is seconds since 1970. A column without a name, in which
+/// pandas writes row numbers, is not read.
 ///
 /// # Keys
 /// A primary key is one column or several. Its values are unique and not missing;
 /// [`DatabaseOptions::with_lenient_keys`](crate::DatabaseOptions::with_lenient_keys) accepts rows that violate this,
 /// and no foreign key refers to them. Whole numbers that are stored as floats (pandas does so when a value is missing)
-/// become whole numbers. A foreign key has as many columns as the primary key of the table to which it refers, which
+/// become whole numbers if they are below 2^53, above which different keys would be equal. A foreign key has as many columns as the primary key of the table to which it refers, which
 /// may be its own table. A foreign key with a missing part, or a value that is not in that table, refers to no row;
 /// [`references`](Self::references) counts both.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,7 +164,8 @@ impl Database {
     ///
     /// # Errors
     /// [`DataError::Database`] for an unknown entity or destination table, an entity that is not a row of its table, a
-    /// destination row that does not exist, and parts whose times, entities and targets are not of one number.
+    /// destination row that does not exist, parts with different numbers of times, entities and targets, and parts with
+    /// different numbers of labels.
     pub fn with_task(mut self, task: DatabaseTask) -> Result<Self, DataError> {
         self.check_task(&task)?;
         self.tasks.retain(|t| t.name != task.name);
@@ -174,6 +177,7 @@ impl Database {
     fn check_task(&self, task: &DatabaseTask) -> Result<(), DataError> {
         let entities = self.table(&task.entity_table)?;
         let destination = task.destination.as_ref().map(|d| self.table(&d.table)).transpose()?;
+        let mut labels: Option<usize> = None;
         for part in Part::ALL {
             let TaskRows { times, entities: rows, targets, .. } = task.rows(part);
             let count = rows.len();
@@ -185,6 +189,16 @@ impl Database {
                     targets.len()
                 );
                 return Err(entities.error(&task.target_column, None, why));
+            }
+            if let (Targets::Labels { columns, .. }, 1..) = (targets, count) {
+                let expected = *labels.get_or_insert(*columns);
+                if *columns != expected {
+                    let why = format!(
+                        "task `{}`, {part}: expected {expected} labels as in an earlier part, found {columns}; correct the part",
+                        task.name
+                    );
+                    return Err(entities.error(&task.target_column, None, why));
+                }
             }
             if let Some(i) = rows.iter().position(|&r| r as usize >= entities.rows()) {
                 let why = format!(
@@ -323,24 +337,8 @@ impl Database {
     /// the first rows of each table.
     #[must_use]
     pub fn sorted_by_time(&self) -> Self {
-        let orders: Vec<Option<Vec<u32>>> = self.tables.iter().map(time_order).collect();
-        if orders.iter().all(Option::is_none) {
-            return self.clone();
-        }
-        let selected = |(table, order): (&DatabaseTable, &Option<Vec<u32>>)| match order {
-            Some(order) => table.select(order),
-            None => table.clone(),
-        };
-        let inverse = |order: &Vec<u32>| {
-            let mut numbers = vec![0; order.len()];
-            for (new, &old) in order.iter().enumerate() {
-                numbers[old as usize] = new as u32;
-            }
-            numbers
-        };
-        let tables = self.tables.iter().zip(&orders).map(selected).collect();
-        let numbers: Vec<_> = orders.iter().map(|o| o.as_ref().map(inverse)).collect();
-        self.renumbered(tables, &numbers)
+        let orders: Vec<Option<Vec<u32>>> = self.tables.iter().map(order_of_times).collect();
+        self.clone().reordered(&orders)
     }
 
     /// The database of other rows; `numbers` are the new numbers of the rows of each table, `None` if they stay.
@@ -382,7 +380,8 @@ impl Database {
     }
 
     /// The database without some columns of a table, such as [`DatabaseTask::remove_columns`]. A key or time column among
-    /// them is removed as well, and so are foreign keys to a table that loses its primary key.
+    /// them is removed as well, and so are foreign keys to a table that loses its primary key. All rows of a table without
+    /// its time column are visible at any time.
     ///
     /// # Errors
     /// [`DataError::Database`] for an unknown table or column.
@@ -407,6 +406,9 @@ impl Database {
 
     /// The database as a task may see it: without its [`hidden_columns`](DatabaseTask::hidden_columns). Columns that do not
     /// exist are skipped, as in RelBench.
+    ///
+    /// # Errors
+    /// [`DataError::Database`] if the time column of a table is hidden, without which its later rows would be visible.
     pub fn for_task(&self, task: &DatabaseTask) -> Result<Self, DataError> {
         let hidden = task.hidden_columns();
         let tables: BTreeSet<_> = hidden.iter().map(|(table, _)| table).collect();
@@ -415,6 +417,14 @@ impl Database {
             let Ok(table) = self.table(name) else { continue };
             let known = |(t, c): &&(String, String)| t == name && table.column(c).is_ok();
             let columns: Vec<_> = hidden.iter().filter(known).map(|(_, c)| c).collect();
+            if let Some(time) = table.time_column().filter(|time| columns.iter().any(|c| c == time))
+            {
+                let why = format!(
+                    "task `{}`: expected hidden columns other than the time column, without which later rows of the table would be visible; remove it from `remove_columns`, or declare another time column",
+                    task.name
+                );
+                return Err(table.error(time, None, why));
+            }
             db = db.without_columns(name, &columns)?;
         }
         Ok(db)
@@ -422,7 +432,7 @@ impl Database {
 }
 
 /// The rows of a table in order of time; `None` if they are.
-fn time_order(table: &DatabaseTable) -> Option<Vec<u32>> {
+fn order_of_times(table: &DatabaseTable) -> Option<Vec<u32>> {
     table.time_column()?;
     let times = table.row_times();
     if times.is_sorted() {

@@ -75,7 +75,7 @@ pub struct ColumnSummary {
     /// Number of distinct values that are not missing; `None` for floats, lists and vectors, and above
     /// [`MOST_DISTINCT`](Self::MOST_DISTINCT).
     pub distinct: Option<usize>,
-    /// Whether all values that are not missing are equal. Such a column carries no information but which values are
+    /// Whether all values that are not missing are equal. Rows of such a column differ only in which values are
     /// missing.
     pub constant: bool,
     /// The smallest and the largest value of numbers and times, as texts.
@@ -150,7 +150,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// None for a database that was validated, as every database is; those of [`references`](Self::references).
+    /// Those of [`references`](Self::references), which do not occur for the foreign keys of a database.
     ///
     /// # Cost
     /// One pass over all columns, tables in parallel.

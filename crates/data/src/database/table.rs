@@ -187,8 +187,10 @@ impl DatabaseTable {
             let Some(column) = at.map(|at| &mut self.columns[at]) else { continue };
             if let Err(row) = column.floats_as_ints() {
                 let ColumnValues::Floats(v) = column.values() else { continue };
-                let why =
-                    format!("{what}: expected a whole number, found {}; correct the value", v[row]);
+                let why = format!(
+                    "{what}: expected a whole number below 2^53, found {}; correct the value, or declare the kind `text`",
+                    v[row]
+                );
                 return Err(self.error(name, Some(row as u64 + 1), why));
             }
             match column.values() {

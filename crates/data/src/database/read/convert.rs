@@ -44,6 +44,7 @@ const BOOLEAN: &str = "a boolean: true, false, 1 or 0";
 const LIST: &str = "a list of numbers or of texts, such as [1, 2] or [\"a\", \"b\"]";
 const VECTOR: &str = "a list of numbers, of the same length in each row";
 const UTF8: &str = "UTF-8 text";
+const IN_RANGE: &str = "numbers within the range of f32 in a vector";
 const SPARSE: &str = "a vector in at least every sixteenth row";
 /// Rows of a column of vectors for each row with a vector.
 const MOST_MISSING: usize = 16;
@@ -150,7 +151,11 @@ impl<'a, I: Iterator<Item = Option<&'a [u8]>> + Clone> Fields<I> {
                 Ok((ColumnValues::Bools(v), missing))
             }
             ColumnKind::List => self.lists(),
-            ColumnKind::Vector => vectors(self.lists()?),
+            ColumnKind::Vector => {
+                let (values, missing) = self.lists()?;
+                let ColumnValues::Lists(lists) = &values else { return Ok((values, missing)) };
+                Ok((vectors(lists, missing.as_deref())?, missing))
+            }
         }
     }
 
@@ -217,10 +222,10 @@ fn time(field: &[u8]) -> Option<i64> {
     microseconds(field).or_else(seconds)
 }
 
-/// Vectors of lists of one length; missing rows may be empty.
-fn vectors((values, missing): Converted) -> Result<Converted, Bad> {
-    let ColumnValues::Lists(lists) = &values else { return Ok((values, missing)) };
-    let is_missing = |row: usize| missing.as_ref().is_some_and(|m| m[row]);
+/// Vectors of lists of one length; missing rows may be empty. Numbers are rounded to f32; those beyond its range are
+/// errors.
+fn vectors(lists: &ListColumn, missing: Option<&[bool]>) -> Result<ColumnValues, Bad> {
+    let is_missing = |row: usize| missing.is_some_and(|m| m[row]);
     let width = (0..lists.len()).find(|&row| !is_missing(row)).map_or(1, |row| lists.row_len(row));
     let bad = |row: usize| Bad {
         row,
@@ -236,12 +241,12 @@ fn vectors((values, missing): Converted) -> Result<Converted, Bad> {
     }
     // Missing rows take memory as well.
     let most = lists.values().len().saturating_mul(MOST_MISSING).saturating_add(1 << 16);
-    let room = lists.len().checked_mul(width).filter(|&numbers| numbers <= most);
-    let Some(room) = room else {
+    let count = lists.len().checked_mul(width).filter(|&numbers| numbers <= most);
+    let Some(count) = count else {
         let found = format!("{} rows of {} values in all", lists.len(), lists.values().len());
         return Err(Bad { row: 0, expected: SPARSE, found });
     };
-    let mut numbers = vec![0.0; room];
+    let mut numbers = vec![0.0; count];
     for (row, to) in numbers.chunks_exact_mut(width).enumerate() {
         let range = lists.range(row);
         if range.len() != width {
@@ -250,12 +255,17 @@ fn vectors((values, missing): Converted) -> Result<Converted, Bad> {
         match lists.values() {
             ListValues::Ints(v) => to.iter_mut().zip(&v[range]).for_each(|(to, &v)| *to = v as f32),
             ListValues::Floats(v) => {
-                to.iter_mut().zip(&v[range]).for_each(|(to, &v)| *to = v as f32);
+                for (to, &v) in to.iter_mut().zip(&v[range]) {
+                    *to = v as f32;
+                    if v.is_finite() && to.is_infinite() {
+                        return Err(Bad { row, expected: IN_RANGE, found: v.to_string() });
+                    }
+                }
             }
             ListValues::Texts(_) => {}
         }
     }
-    Ok((ColumnValues::Vectors { width, values: numbers }, missing))
+    Ok(ColumnValues::Vectors { width, values: numbers })
 }
 
 /// Vectors, if the values are lists of floats, all of one length of at least 2.
@@ -268,7 +278,10 @@ pub(super) fn vectors_of_floats(values: ColumnValues, missing: Option<Vec<bool>>
     if width < 2 || !floats || !widths.all(|other| other == width) {
         return (values, missing);
     }
-    vectors((values.clone(), missing.clone())).unwrap_or((values, missing))
+    match vectors(lists, missing.as_deref()) {
+        Ok(vectors) => (vectors, missing),
+        Err(_) => (values, missing),
+    }
 }
 
 /// Typed values as the values of a declared kind.
@@ -358,7 +371,7 @@ pub(super) fn to_kind(
             let bools = V::Bools(v.iter().map(|&v| v == 1.0).collect());
             (bools, if nan(&v) { with_nan(&v, missing) } else { missing })
         }
-        (K::Vector, lists @ V::Lists(_)) => vectors((lists, missing))?,
+        (K::Vector, V::Lists(lists)) => (vectors(&lists, missing.as_deref())?, missing),
         (K::List, V::Vectors { width, values }) => {
             let rows = values.len() / width.max(1);
             let indptr = (0..=rows as u64).map(|row| row * width as u64).collect();
@@ -366,7 +379,7 @@ pub(super) fn to_kind(
             let lists = ListColumn::new(indptr, floats);
             (V::Lists(lists.map_err(|e| bad(0, LIST, e.to_string()))?), missing)
         }
-        // The kind has such values, or the column reports that it cannot have them.
+        // Values that the kind has, and others, for which `DatabaseColumn::new` returns an error.
         (_, values) => (values, missing),
     })
 }

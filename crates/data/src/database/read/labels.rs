@@ -82,7 +82,9 @@ impl LabelReader<'_> {
         target: Option<&RawColumn>,
     ) -> Result<TaskRows, DataError> {
         let missing = |c: &RawColumn, row: usize| c.missing.as_ref().is_some_and(|m| m[row]);
-        let (keys, _) = to_kind(entity.values.clone(), None, ColumnKind::Key).map_err(|bad| {
+        // NaN among floats becomes a missing key.
+        let keys = to_kind(entity.values.clone(), entity.missing.clone(), ColumnKind::Key);
+        let (keys, no_key) = keys.map_err(|bad| {
             column_error(path, &entity.name, Some(bad.row), bad.expected, &bad.found)
         })?;
         let found = |expected| column_error(path, &entity.name, None, expected, keys.type_name());
@@ -100,10 +102,12 @@ impl LabelReader<'_> {
                 missing(t, row)
                     || matches!(&targets, Targets::Lists(lists) if lists[row].is_empty())
                     || matches!(&targets, Targets::Values(v) if v[row].is_nan())
+                    || matches!(&targets, Targets::Classes(v) if v[row] < 0)
             });
             let unlabelled =
                 no_target && (part == Part::Train || matches!(targets, Targets::Lists(_)));
-            if entity_row.is_some() && !missing(entity, row) && !no_time && !unlabelled {
+            let no_key = no_key.as_ref().is_some_and(|missing| missing[row]);
+            if entity_row.is_some() && !no_key && !no_time && !unlabelled {
                 kept.push(row);
             }
         }
@@ -123,14 +127,23 @@ impl LabelReader<'_> {
         rows: usize,
     ) -> Result<Targets, DataError> {
         let task_type = self.task.task_type;
-        let Some(RawColumn { name, values, missing }) = target else {
+        // Vectors of which all are missing have no width of their own.
+        let hidden = |c: &&RawColumn| {
+            task_type == TaskType::MultilabelClassification
+                && c.missing.as_ref().is_some_and(|missing| !missing.contains(&false))
+        };
+        let Some(RawColumn { name, values, missing }) = target.filter(|c| !hidden(c)) else {
             return Ok(match task_type {
                 TaskType::Regression => Targets::Values(vec![f64::NAN; rows]),
                 TaskType::BinaryClassification | TaskType::MulticlassClassification => {
                     Targets::Classes(vec![-1; rows])
                 }
                 TaskType::MultilabelClassification => {
-                    Targets::Labels { columns: 1, values: vec![f32::NAN; rows] }
+                    let columns = match &self.task.train.targets {
+                        Targets::Labels { columns, .. } => (*columns).max(1),
+                        _ => 1,
+                    };
+                    Targets::Labels { columns, values: vec![f32::NAN; rows * columns] }
                 }
                 TaskType::Recommendation => Targets::Lists(vec![vec![]; rows]),
             });

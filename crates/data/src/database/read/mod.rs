@@ -2,6 +2,7 @@
 
 mod assemble;
 mod convert;
+mod description;
 mod kinds;
 mod labels;
 mod open;

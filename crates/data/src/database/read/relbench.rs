@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use burn_gnn_files::DataError;
-use rayon::prelude::*;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::assemble::TableSpec;
-use super::schema_json::{check_table_names, label_reader, parsed_timestamp};
+use super::description::{Timestamps, label_reader, read_tables};
 use super::table_file::read_table_file;
 use crate::database::column::ColumnKind;
 use crate::database::database::Database;
@@ -73,25 +72,14 @@ pub(super) fn read_relbench(dir: &Path, options: &DatabaseOptions) -> Result<Dat
     let yaml = dir.join(MANIFEST);
     let manifest: Manifest = read_yaml(&yaml)?;
     check_version(&yaml, manifest.manifest_version)?;
-    let timestamp =
-        |name: &str, text: &Option<String>| parsed_timestamp(&yaml, name, text.as_deref());
-    let val = timestamp("val_timestamp", &manifest.val_timestamp)?;
-    let test = timestamp("test_timestamp", &manifest.test_timestamp)?;
-    check_table_names(&yaml, options, manifest.tables.keys())?;
+    let times = Timestamps::parse(&yaml, [&manifest.val_timestamp, &manifest.test_timestamp])?;
     let extension = manifest.burn_gnn.unwrap_or_default();
-    let entries: Vec<_> = manifest
-        .tables
-        .into_iter()
-        .filter(|(name, _)| options.tables.as_ref().is_none_or(|t| t.contains(name)))
-        .collect();
-    let tables: Vec<_> = entries
-        .into_par_iter()
-        .map(|(name, entry)| read_table(dir, &yaml, name, entry, &extension, options, val))
-        .collect();
-    let tables = tables.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let tables = read_tables(&yaml, options, manifest.tables, |name, entry| {
+        read_table(dir, &yaml, name, entry, &extension, options, times.kinds_until())
+    })?;
     let mut db = Database::new(manifest.name, tables)
         .map_err(|e| e.in_file(&yaml))?
-        .with_timestamps(val, test)
+        .with_timestamps(times.val, times.test)
         .with_description(manifest.description.unwrap_or_default());
     if !options.tasks {
         return Ok(db);
@@ -99,6 +87,13 @@ pub(super) fn read_relbench(dir: &Path, options: &DatabaseOptions) -> Result<Dat
     for name in task_names(&dir.join("tasks"))? {
         let folder = dir.join("tasks").join(&name);
         if let Some(task) = read_task(&folder, &db, name, &extension.renumbered, options)? {
+            if db.task(&task.name).is_ok() {
+                let why = format!(
+                    "expected a task of another name than the other folders, found `{}` again; rename one",
+                    cut(&task.name)
+                );
+                return Err(format_error(&folder.join(MANIFEST), why));
+            }
             db = db.with_task(task).map_err(|e| e.in_file(folder.join(MANIFEST)))?;
         }
     }
@@ -146,7 +141,7 @@ fn read_table(
     entry: TableEntry,
     extension: &DatabaseExtension,
     options: &DatabaseOptions,
-    val: Option<i64>,
+    kinds_until: Option<i64>,
 ) -> Result<DatabaseTable, DataError> {
     let path = inside(dir, yaml, &format!("db/{name}.parquet"))?;
     let fkeys = entry.fkeys.unwrap_or_default().into_iter();
@@ -195,7 +190,7 @@ fn read_table(
             *column = original;
         }
     }
-    spec.table(columns, options, val).map_err(|e| e.in_file(&path))
+    spec.table(columns, options, kinds_until).map_err(|e| e.in_file(&path))
 }
 
 /// Reads a task; `None` if its tables are not selected.

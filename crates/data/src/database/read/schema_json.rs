@@ -5,20 +5,17 @@ use std::path::Path;
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Texts;
-use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::assemble::TableSpec;
-use super::labels::LabelReader;
+use super::description::{Timestamps, label_reader, read_tables};
 use super::table_file::read_table_file;
 use crate::database::column::{ColumnKind, ColumnValues, DatabaseColumn};
 use crate::database::database::Database;
 use crate::database::options::DatabaseOptions;
-use crate::database::references::RowFinder;
 use crate::database::table::{DatabaseTable, ForeignKey};
 use crate::database::task::{DatabaseTask, Destination, Part, TaskKind, TaskType};
 use crate::files::{cut, format_error, inside, read_json, same_count};
-use crate::tables::text::time::microseconds;
 
 /// File name of the description.
 pub(super) const SCHEMA: &str = "schema.json";
@@ -133,25 +130,14 @@ impl From<Keys> for Vec<ForeignKey> {
 pub(super) fn read_schema(dir: &Path, options: &DatabaseOptions) -> Result<Database, DataError> {
     let json = dir.join(SCHEMA);
     let schema: Schema = read_json(&json)?;
-    let timestamp =
-        |name: &str, text: &Option<String>| parsed_timestamp(&json, name, text.as_deref());
-    let val = timestamp("val_timestamp", &schema.val_timestamp)?;
-    let test = timestamp("test_timestamp", &schema.test_timestamp)?;
-    check_table_names(&json, options, schema.tables.keys())?;
-    let entries: Vec<_> = schema
-        .tables
-        .into_iter()
-        .filter(|(name, _)| options.tables.as_ref().is_none_or(|t| t.contains(name)))
-        .collect();
-    let tables: Vec<_> = entries
-        .into_par_iter()
-        .map(|(name, entry)| read_table(dir, &json, name, entry, options, val))
-        .collect();
-    let mut tables = tables.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let times = Timestamps::parse(&json, [&schema.val_timestamp, &schema.test_timestamp])?;
+    let mut tables = read_tables(&json, options, schema.tables, |name, entry| {
+        read_table(dir, &json, name, entry, options, times.kinds_until())
+    })?;
     unify_key_types(&mut tables)?;
     let mut db = Database::new(schema.database, tables)
         .map_err(|e| e.in_file(&json))?
-        .with_timestamps(val, test)
+        .with_timestamps(times.val, times.test)
         .with_description(schema.description);
     if !options.tasks {
         return Ok(db);
@@ -169,51 +155,13 @@ pub(super) fn read_schema(dir: &Path, options: &DatabaseOptions) -> Result<Datab
     Ok(db)
 }
 
-/// Parses the time at which a part begins.
-pub(super) fn parsed_timestamp(
-    path: &Path,
-    name: &str,
-    text: Option<&str>,
-) -> Result<Option<i64>, DataError> {
-    let parse = |text: &str| {
-        microseconds(text.as_bytes()).ok_or_else(|| {
-            let found = cut(text);
-            format_error(path, format!("{name}: expected a date or time of ISO 8601, such as 2010-01-01, found `{found}`"))
-        })
-    };
-    text.map(parse).transpose()
-}
-
-/// Returns an error if the options name a table that is not described.
-pub(super) fn check_table_names<'a>(
-    path: &Path,
-    options: &DatabaseOptions,
-    known: impl Iterator<Item = &'a String>,
-) -> Result<(), DataError> {
-    let known: BTreeSet<&String> = known.collect();
-    let by_kind = options.kinds.keys().map(|(table, _)| table);
-    let ignored = options.ignored.iter().map(|(table, _)| table);
-    let named = options.tables.iter().flatten().chain(by_kind).chain(ignored);
-    for name in named {
-        if !known.contains(name) {
-            let known: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
-            let why = format!(
-                "`DatabaseOptions`: expected one of the tables {}, found `{name}`",
-                known.join(", ")
-            );
-            return Err(format_error(path, why));
-        }
-    }
-    Ok(())
-}
-
 fn read_table(
     dir: &Path,
     json: &Path,
     name: String,
     entry: TableEntry,
     options: &DatabaseOptions,
-    val: Option<i64>,
+    kinds_until: Option<i64>,
 ) -> Result<DatabaseTable, DataError> {
     let file = entry.file.unwrap_or_else(|| format!("tables/{name}.csv"));
     let path = inside(dir, json, &file)?;
@@ -240,7 +188,7 @@ fn read_table(
     spec.retain_keys(options);
     let kind = |column: &str| spec.kind(column, options);
     let columns = read_table_file(&path, &spec.name, options, &kind)?;
-    let table = spec.table(columns, options, val).map_err(|e| e.in_file(&path))?;
+    let table = spec.table(columns, options, kinds_until).map_err(|e| e.in_file(&path))?;
     if let (Some(rows), None) = (entry.rows, options.max_rows) {
         same_count(&path, "rows", rows, table.rows())?;
     }
@@ -337,7 +285,16 @@ fn read_task(
     task.description = entry.description;
     task.kind = entry.kind.unwrap_or_default();
     task.time_column = entry.time_column;
-    task.timedelta = entry.horizon_days.and_then(|days| days.checked_mul(DAY));
+    let micros = |days: i64| {
+        days.checked_mul(DAY).filter(|micros| *micros >= 0).ok_or_else(|| {
+            let most = i64::MAX / DAY;
+            let why = format!(
+                "task `{name}`, horizon_days: expected a number of days from 0 to {most}, found {days}; correct it"
+            );
+            format_error(json, why)
+        })
+    };
+    task.timedelta = entry.horizon_days.map(micros).transpose()?;
     task.remove_columns = entry.remove_columns;
     task.destination =
         entry.destination.map(|d| Destination { table: d.table, column: d.column, k: d.k });
@@ -361,23 +318,4 @@ fn read_task(
     let distinct = task.test.times.iter().collect::<BTreeSet<_>>().len();
     task.num_eval_timestamps = entry.num_eval_timestamps.unwrap_or(distinct.max(1));
     Ok(task)
-}
-
-/// The reader of the label tables of a task. In `by_number` are tables whose rows are referred to by their numbers.
-pub(super) fn label_reader<'a>(
-    db: &'a Database,
-    task: &'a DatabaseTask,
-    by_number: &BTreeSet<String>,
-    options: &'a DatabaseOptions,
-) -> Result<LabelReader<'a>, DataError> {
-    let finder = |name: &str| {
-        let table = db.table(name)?;
-        if by_number.contains(name) {
-            Ok(RowFinder::by_number(table))
-        } else {
-            RowFinder::new(table)
-        }
-    };
-    let destinations = task.destination.as_ref().map(|d| finder(&d.table)).transpose()?;
-    Ok(LabelReader { entities: finder(&task.entity_table)?, destinations, task, options })
 }

@@ -13,7 +13,7 @@ use crate::tables::rows::csv::csv_line;
 use crate::tables::rows::text_columns::TextColumns;
 use crate::tables::text::decompress::is_parquet;
 
-/// What can be done about a value that a declared kind cannot have.
+/// The fix for a value that does not match the declared kind.
 const REMEDY: &str = "correct the value, or declare another kind with `DatabaseOptions::with_kind`";
 
 /// Reads the columns of a table. `kind` is the declared kind of a column.

@@ -4,7 +4,7 @@ use super::*;
 use crate::Csv;
 use crate::database::column::ListValues;
 use crate::database::options::DatabaseOptions;
-use crate::database::task::{LATEST, Part, Targets, TaskKind, TaskType};
+use crate::database::task::{LATEST, Part, Targets, TaskKind, TaskRows, TaskType};
 
 fn one(text: &str) -> DatabaseTable {
     let files = Files::new(r#"{"t": {}}"#, &[("tables/t.csv", text)]);
@@ -94,6 +94,7 @@ fn a_declared_kind_names_the_first_field_that_contradicts_it() {
         ("list", "1 2", "a list of numbers or of texts"),
         ("list", "\"[1, \"\"a\"\"]\"", "a list of numbers or of texts"),
         ("vector", "\"[\"\"a\"\"]\"", "a list of numbers, of the same length"),
+        ("vector", "\"[1, 1e39]\"", "numbers within the range of f32 in a vector"),
     ] {
         let e = error(kind, text);
         let place = e.starts_with("tables/t.csv:4:2: expected ");
@@ -162,6 +163,7 @@ fn kinds_are_inferred_from_rows_before_the_validation_time() {
         files.open().table("t").unwrap().column("c").unwrap().kind()
     };
     assert_eq!(schema(r#""val_timestamp": "2000-06-01","#), ColumnKind::Category);
+    assert_eq!(schema(r#""test_timestamp": "2000-06-01","#), ColumnKind::Category);
     assert_eq!(schema(""), ColumnKind::Text);
 }
 
@@ -233,6 +235,13 @@ fn invalid_descriptions_are_errors() {
     files.put("schema.json", r#"{"tables": {"t": {}}, "val_timestamp": "1.1.2000"}"#);
     let e = files.error();
     assert!(e.contains("val_timestamp: expected a date or time of ISO 8601"), "{e}");
+    let times = r#""val_timestamp": "2001-01-01", "test_timestamp": "2000-01-01""#;
+    files.put("schema.json", format!(r#"{{"tables": {{"t": {{}}}}, {times}}}"#));
+    let e = files.error();
+    assert!(
+        e.contains("expected a time up to `test_timestamp`, 2000-01-01, found 2001-01-01"),
+        "{e}"
+    );
     let empty = tempfile::tempdir().unwrap();
     let e = Database::open(empty.path()).unwrap_err().to_string();
     assert!(
@@ -320,6 +329,36 @@ fn tasks_of_every_type() {
     assert_eq!(task.test.targets, Targets::Classes(vec![-1]));
 }
 
+/// NaN is a missing key, not key 0, and a missing class.
+#[test]
+fn labels_with_nan() {
+    let task = r#"{"entity_table": "p", "entity_column": "id", "time_column": "at", "target_column": "y",
+        "type": "binary_classification"}"#;
+    let labels = "at,id,y\n2000-01-01,nan,1\n2000-01-01,10.0,0\n2000-01-01,0.0,nan\n";
+    let files = with_task(task, labels);
+    files.put("tables/p.csv", "id\n0\n10\n");
+    let db = files.open();
+    let task = db.task("y").unwrap();
+    let rows = |rows: &TaskRows| (rows.entities.clone(), rows.targets.clone(), rows.dropped);
+    assert_eq!(rows(&task.train), (vec![1], Targets::Classes(vec![0]), 2));
+    assert_eq!(rows(&task.val), (vec![1, 0], Targets::Classes(vec![0, -1]), 1));
+}
+
+#[test]
+fn numbers_of_labels() {
+    let task = r#"{"entity_table": "p", "entity_column": "id", "target_column": "y", "type": "multilabel_classification"}"#;
+    let files = with_task(task, "id,y\n20,\"[1, 0]\"\n30,\n");
+    let hidden = Targets::Labels { columns: 2, values: vec![f32::NAN; 2] };
+    for text in ["id\n20\n", "id,y\n20,\n"] {
+        files.put("tasks/y/test.csv", text);
+        let test = files.open().task("y").unwrap().test.targets.clone();
+        assert_eq!(format!("{test:?}"), format!("{hidden:?}"), "as many as in training");
+    }
+    files.put("tasks/y/test.csv", "id,y\n20,[1]\n");
+    let e = files.error();
+    assert!(e.contains("task `y`, test: expected 2 labels as in an earlier part, found 1"), "{e}");
+}
+
 #[test]
 fn invalid_tasks_are_errors() {
     let error = |rest: &str, labels: &str| {
@@ -329,6 +368,8 @@ fn invalid_tasks_are_errors() {
         with_task(&task, labels).error()
     };
     let binary = r#""type": "binary_classification""#;
+    let e = error(r#""type": "regression", "horizon_days": 9223372036854775807"#, "");
+    assert!(e.contains("task `y`, horizon_days: expected a number of days from 0"), "{e}");
     let e = error(r#""type": "guess""#, "");
     assert!(e.contains("schema.json: task `y`, type: expected `regression`"), "{e}");
     let e = error(binary, "at,id,z\n2000-01-01,20,1\n");

@@ -188,6 +188,12 @@ fn invalid_folders_are_errors() {
     let e = error("  visits:", "  ../visits:");
     assert!(e.contains("inside the folder"), "{e}");
     std::fs::write(dir.path().join("manifest.yaml"), &manifest).unwrap();
+    let spend = dir.path().join("tasks/spend/manifest.yaml");
+    let text = std::fs::read_to_string(&spend).unwrap();
+    std::fs::write(&spend, text.replace("name: spend", "name: churn")).unwrap();
+    let e = Database::open(dir.path()).unwrap_err().to_string();
+    assert!(e.contains("spend/manifest.yaml: expected a task of another name"), "{e}");
+    std::fs::write(&spend, text).unwrap();
     std::fs::remove_file(dir.path().join("tasks/churn/val.parquet")).unwrap();
     let e = Database::open(dir.path()).unwrap_err().to_string();
     assert!(

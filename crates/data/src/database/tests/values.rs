@@ -165,6 +165,13 @@ fn columns_are_removed_with_their_keys() {
     let seen = db.for_task(&task).unwrap();
     assert!(seen.table("plain").unwrap().columns().is_empty());
     assert_eq!(seen.table("child").unwrap(), db.table("child").unwrap());
+    // Without its time column, later rows of a table would be visible.
+    task.remove_columns = vec![("child".into(), "day".into())];
+    let e = db.for_task(&task).unwrap_err().to_string();
+    assert!(
+        e.contains("table `child`, column `day`: task `t`: expected hidden columns other than the time column"),
+        "{e}"
+    );
 }
 
 #[test]

@@ -175,7 +175,11 @@ fn seed_times_are_those_of_relbench() {
         (&task, shop(), "validation time"),
         (&task, with(6, 7), "ends by the test time after the val time"),
         (&task, with(6, 13), "ends by the last time of the database after the test time"),
-        (&task.clone().with_step(Duration::ZERO), db.clone(), "at least one microsecond"),
+        (
+            &task.clone().with_step(Duration::ZERO),
+            db.clone(),
+            "`step` must be a length of at least",
+        ),
         (
             &task.clone().with_step(Duration::from_micros(1)),
             db,
@@ -184,6 +188,21 @@ fn seed_times_are_those_of_relbench() {
     ] {
         let e = task.seed_times(&db).unwrap_err().to_string();
         assert!(e.contains(message), "{e}");
+    }
+}
+
+/// A time far in the past makes too many seed times; none are dropped silently.
+#[test]
+fn seed_times_of_extreme_times() {
+    for first in [i64::MIN, i64::MIN + 6 * MICROS] {
+        let times = ColumnValues::Times(vec![first, 14 * MICROS]);
+        let day = DatabaseColumn::new("day", ColumnKind::Time, times).unwrap();
+        let table = DatabaseTable::new("t", [day]).unwrap().with_time_column("day").unwrap();
+        let db = Database::new("db", [table]).unwrap().with_timestamps(6 * MICROS, 10 * MICROS);
+        for step in [Duration::from_micros(1), DAY] {
+            let e = task(Aggregate::Count).with_step(step).seed_times(&db).unwrap_err().to_string();
+            assert!(e.contains("at most 1048576 training seed times"), "{e}");
+        }
     }
 }
 

@@ -70,7 +70,7 @@ fn keys_and_kinds_that_relbench_cannot_express() {
         vec![
             ints("season", &[2000, 7, 1999, 0]).with_missing(flags(4, 3)).unwrap(),
             texts("round", &["a", "x", "b", ""]),
-            texts("driver", &["zoë", "nobody", "al", ""]).with_missing(flags(4, 3)).unwrap(),
+            texts("driver", &["zoë", "unknown", "al", ""]).with_missing(flags(4, 3)).unwrap(),
             ints("code", &[1, 2, 3, 4]).with_kind(ColumnKind::Category).unwrap(),
             texts("note", &["", "n", "", "n"]).with_missing(flags(4, 2)).unwrap(),
             times("at", &[5, 0, 4, 4]).with_missing(flags(4, 1)).unwrap(),
@@ -109,7 +109,14 @@ fn keys_and_kinds_that_relbench_cannot_express() {
         targets: Targets::Labels { columns: 2, values },
         dropped: 0,
     };
-    let db = db.with_task(task).unwrap();
+    let mut composite = DatabaseTask::new("c", TaskType::Regression, "races", "race", "y");
+    composite.train = TaskRows {
+        times: vec![1, 2],
+        entities: vec![2, 1],
+        targets: Targets::Values(vec![0.5, 1.5]),
+        dropped: 0,
+    };
+    let db = db.with_task(task).unwrap().with_task(composite).unwrap();
     let dir = round_trip(&db);
     let path = dir.path().join("a/db");
     let text = std::fs::read_to_string(path.join("tasks/t/manifest.yaml")).unwrap();

@@ -33,7 +33,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether values of this order compare so.
+    /// Whether the comparison holds for two values in this order.
     pub(super) fn holds(self, order: Ordering) -> bool {
         match self {
             Self::Equal => order.is_eq(),

@@ -17,7 +17,7 @@ use crate::database::task::TaskType;
 /// * **Seed times**, as in RelBench: training seeds run back from `val_timestamp - window` in steps to the first time
 ///   of the database. Validation seeds run from `val_timestamp` in steps, as long as their window ends by `test_timestamp`;
 ///   test seeds from `test_timestamp`, as long as it ends by the last time of the database; each of them at most
-///   `num_eval_timestamps`. No training window reaches the validation time.
+///   `num_eval_timestamps`. No training window ends after the validation time.
 /// * **Entities** are chosen by [`WindowEntities`]. An entity whose own row is later than the seed time is no seed.
 /// * **Order.** Rows are in the order of seed times, then of entities.
 ///
@@ -74,7 +74,7 @@ pub struct WindowTask {
     /// Conditions that a row must fulfil.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filter: Vec<Condition>,
-    /// Makes the label binary: whether the aggregate compares so with a number.
+    /// Makes the label binary: whether the comparison of the aggregate with a number holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
     /// Length of the window.
@@ -137,8 +137,8 @@ pub enum Aggregate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowEntities {
-    /// Those with at least one child row in the window, whether it passes the filter or not. The choice of seeds knows
-    /// the future, as in many tasks of RelBench; labels such as a count are then never 0 without a filter.
+    /// Those with at least one child row in the window, whether it passes the filter or not. The choice of seeds depends
+    /// on rows after the seed time, as in many tasks of RelBench; a count is then never 0 without a filter.
     #[default]
     WithRows,
     /// Those with at least one child row in the time up to the seed's of this length: `(t - length, t]`.
@@ -147,7 +147,7 @@ pub enum WindowEntities {
     All,
 }
 
-/// Makes a label of an aggregate: 1 if it compares so with a number, 0 if not.
+/// Makes a binary label of an aggregate: 1 if its comparison with a number holds, 0 if not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Threshold {

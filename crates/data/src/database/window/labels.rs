@@ -6,6 +6,7 @@ use burn_gnn_files::DataError;
 use rayon::prelude::*;
 
 use super::declaration::{Aggregate, Threshold, WindowEntities, WindowTask};
+use super::seed_times::micros;
 use crate::database::column::{ColumnValues, DatabaseColumn};
 use crate::database::database::Database;
 use crate::database::references::References;
@@ -95,9 +96,9 @@ struct Plan {
 
 impl Plan {
     fn new(task: &WindowTask, db: &Database) -> Result<Self, DataError> {
-        let window = task.micros(task.window)?;
+        let window = micros("window", task.window)?;
         let look_back = match task.entities {
-            WindowEntities::Active(span) => Some(task.micros(span)?),
+            WindowEntities::Active(span) => Some(micros("entities", span)?),
             WindowEntities::WithRows | WindowEntities::All => None,
         };
         let (entities, child) = (db.table(&task.entity_table)?, db.table(&task.table)?);

@@ -21,7 +21,7 @@ impl WindowTask {
     /// `GraphError::Setting` for a window or step of length 0, for more than 2²⁰ seed times in a part, for a database without
     /// validation time, and if the window of the first validation or test seed ends after the data of the part.
     pub fn seed_times(&self, db: &Database) -> Result<[Vec<i64>; 3], DataError> {
-        let (window, step) = (self.micros(self.window)?, self.micros(self.step())?);
+        let (window, step) = (micros("window", self.window)?, micros("step", self.step())?);
         let Some(val) = db.val_timestamp() else {
             let expected = "a database with a validation time (`Database::with_timestamps`), or seed times (`WindowTask::rows`)";
             return Err(setting("val_timestamp", expected, "none"));
@@ -32,9 +32,10 @@ impl WindowTask {
                 (first, last) = (first.min(time), last.max(time));
             }
         }
-        // The number of steps from `from` to `to`, and one more; 0 if `to` is earlier.
+        // The number of times `from, from + step, …` up to `to`; 0 if `to` is earlier.
         let count = |from: i64, to: i64| match to.checked_sub(from) {
-            Some(span) if span >= 0 => span / step + 1,
+            Some(span) if span >= 0 => (span / step).saturating_add(1),
+            None if from < to => i64::MAX,
             _ => 0,
         };
         let begin = val.saturating_sub(window);
@@ -76,11 +77,13 @@ impl WindowTask {
     fn step(&self) -> Duration {
         self.step.unwrap_or(self.window)
     }
-    pub(super) fn micros(&self, span: Duration) -> Result<i64, DataError> {
-        let micros = i64::try_from(span.as_micros()).ok().filter(|&micros| micros > 0);
-        micros.ok_or_else(|| {
-            let expected = "a length of at least one microsecond and at most 292,000 years";
-            setting("window", expected, &format!("{span:?}"))
-        })
-    }
+}
+
+/// A length of time of the setting `name` in microseconds.
+pub(super) fn micros(name: &'static str, span: Duration) -> Result<i64, DataError> {
+    let micros = i64::try_from(span.as_micros()).ok().filter(|&micros| micros > 0);
+    micros.ok_or_else(|| {
+        let expected = "a length of at least one microsecond and at most 292,000 years";
+        setting(name, expected, &format!("{span:?}"))
+    })
 }

@@ -31,7 +31,7 @@ fn parse(text: &str) -> Result<Duration, String> {
 pub(crate) fn to_text(span: &Duration) -> String {
     let micros = span.as_micros();
     let divides = |u: &&(&[&str], u64)| micros.is_multiple_of(u128::from(u.1));
-    // Weeks are read, but days are what people compare.
+    // Weeks are parsed, but written as days, as in RelBench.
     let unit = UNITS[1..].iter().find(divides).unwrap_or(&UNITS[6]);
     format!("{} {}", micros / u128::from(unit.1), unit.0[0])
 }

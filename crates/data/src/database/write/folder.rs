@@ -18,7 +18,8 @@ impl Database {
     ///   no row is a null. The original values are written to `keys/<table>.parquet`, from which `open` restores them.
     /// * Kinds, composite keys, and keys that are part of a primary key are in the entry `burn_gnn` of `manifest.yaml`,
     ///   which RelBench ignores.
-    /// * A [`Forecast`](crate::TaskKind::Forecast) without a query is an external task for RelBench.
+    /// * A task of the kind [`Forecast`](crate::TaskKind::Forecast) without [`sql`](crate::DatabaseTask::sql) is written as
+    ///   an external task, since RelBench would run the query of a forecast to compute its labels; `open` restores the kind.
     ///
     /// `open` returns a database that equals [`sorted_by_time`](Self::sorted_by_time) of this one, except for the numbers
     /// of dropped task rows, which are 0.

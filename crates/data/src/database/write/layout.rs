@@ -154,7 +154,7 @@ fn manifest(db: &Database, tables: &[Rewritten<'_>]) -> String {
         text += &format!("  {}:\n    pkey: {}\n", yaml(&t.table.name()), yaml(&key));
         text += &format!("    time_col: {}\n", yaml(&t.table.time_column()));
         text += &format!("    fkeys: {}\n", yaml(&t.foreign_keys));
-        if key.is_some() {
+        if !t.table.primary_key().is_empty() {
             extension.renumbered.insert(t.table.name().to_owned());
         }
         extension.tables.insert(t.table.name().to_owned(), t.extension.clone());
