@@ -57,14 +57,14 @@
 //!
 //! | databases | description |
 //! | --- | --- |
-//! | [`train_database`], [`RelationalOptions`] ([`EpochHook`], [`TrainedDatabase`], [`RelationalSpec`], [`Predictor`]) | a model of a task in one call; predictions at a time |
+//! | [`train_database`], [`RelationalOptions`] ([`EpochHook`], [`TrainedDatabase`], [`TaskScore`], [`RelationalSpec`], [`Predictor`]) | a model of a task in one call; predictions at a time |
 //! | [`RelationalConfig`], [`RelationalModel`] ([`RelationalKind`], [`RelationalNet`]) | encoders, message passing, heads |
 //! | [`TypedSage`] ([`TypedSageLayer`]), [`RowSetNet`] ([`RowSetPool`], [`RowPath`], [`RowStep`], [`RowSet`], [`RowSets`]) | the baseline; the latest rows along paths of keys |
 //! | [`TableEncoderConfig`], [`TableEncoder`] ([`EncoderOptions`], [`TextEncoding`], [`EncodedColumn`], [`ColumnEncoding`], [`Categories`]) | columns of a table as features |
 //! | [`RelationalData`], [`TableRows`] ([`TableInput`]) | a database prepared for models |
 //! | [`DatabaseSampler`], [`DatabaseLoader`] ([`DatabaseSeeds`], [`DatabaseBatch`]) | batches without a future row |
 //! | [`RelationalTask`] ([`TargetEncoding`]), [`JointLoader`] ([`JointBatch`]) | losses and scores; several tasks at once |
-//! | [`featurize`], [`featurize_task`] ([`FeaturizeOptions`]), [`write_features`] | aggregates for tabular models |
+//! | [`featurize`], [`featurize_task`] ([`FeaturizeOptions`]) | aggregates for tabular models |
 //! | [`verify_no_future`] ([`VerifyOptions`], [`NoFutureReport`], [`FutureRead`], [`LeakingColumn`]) | the check on a user's data |
 //!
 //! | losses and metrics | of |

@@ -1,4 +1,4 @@
-//! Trains a model on CSV files with keys and times, and predicts without reading a future row.
+//! Trains a model on tables with keys and times, and verifies that no prediction reads a future row.
 //!
 //! Each row sees the rows that its keys lead to, up to the time of the seed (Robinson et al., RelBench, NeurIPS 2024).
 //!
@@ -6,7 +6,7 @@
 //! cargo run --release --example relational -- ../shared/data/rel_f1 driver-dnf
 //! ```
 //!
-//! Without arguments, a shop of two tables with a task, whether a user will buy in the coming ten days, is made in code.
+//! Without arguments, it makes a shop of two tables in code, and predicts whether a user will buy in the next ten days.
 
 use std::error::Error;
 
@@ -14,7 +14,9 @@ use burn_gnn::data::{
     ColumnKind, ColumnValues, Database, DatabaseColumn, DatabaseTable, DatabaseTask, Part, Targets,
     TaskRows, TaskType,
 };
-use burn_gnn::models::{RelationalOptions, VerifyOptions, train_database, verify_no_future};
+use burn_gnn::models::{
+    RelationalOptions, TaskScore, VerifyOptions, train_database, verify_no_future,
+};
 
 const DAY: i64 = 86_400_000_000;
 
@@ -27,10 +29,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for epoch in &trained.history {
         println!("epoch {:>2}  {epoch}", epoch.epoch);
     }
-    let (metric, protocol) = (db.task(&task)?.metric(), options.protocol);
-    let figure = |x: Option<f64>| x.map_or("none".into(), |x| format!("{x:.3}"));
-    let (val, test) = (figure(trained.spec.val), figure(trained.spec.test));
-    println!("{task}, {metric}, database {protocol}: validation {val}, test {test}");
+    let figure = |x: &Option<TaskScore>| x.as_ref().map_or("none".into(), |x| x.to_string());
+    let (val, test) = (figure(&trained.spec.val), figure(&trained.spec.test));
+    println!("{task}, database {}: validation {val}, test {test}", options.protocol);
     println!("{}", verify_no_future(&db, &task, &VerifyOptions::default())?);
     Ok(())
 }

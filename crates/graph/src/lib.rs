@@ -14,6 +14,7 @@
 
 mod batching;
 mod build;
+mod cpu_device;
 mod draw;
 mod features;
 mod graph;
@@ -57,4 +58,6 @@ pub use transform::to_simple::Simple;
 #[doc(hidden)]
 pub mod internal {
     pub use burn_gnn_structure::internal::*;
+
+    pub use crate::cpu_device::cpu_device;
 }

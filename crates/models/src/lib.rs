@@ -103,19 +103,20 @@ pub use relational::columns::table_rows::{TableInput, TableRows};
 pub use relational::database_sampler::{DatabaseBatch, DatabaseLoader, DatabaseSampler};
 pub use relational::database_seeds::DatabaseSeeds;
 pub use relational::features::featurize::{FeaturizeOptions, featurize, featurize_task};
-pub use relational::features::write_features::write_features;
 pub use relational::joint_loader::{JointBatch, JointLoader};
 pub use relational::relational_data::RelationalData;
 pub use relational::relational_model::{
     RelationalConfig, RelationalKind, RelationalModel, RelationalNet,
 };
+pub use relational::relational_spec::RelationalSpec;
 pub use relational::relational_task::{RelationalTask, TargetEncoding};
 pub use relational::row_sets::row_paths::{RowPath, RowStep};
 pub use relational::row_sets::row_set_input::{RowSet, RowSets};
 pub use relational::row_sets::row_set_net::{RowSetNet, RowSetPool};
-pub use relational::train::{
-    EpochHook, Predictor, RelationalOptions, RelationalSpec, TrainedDatabase, train_database,
-};
+pub use relational::task_score::TaskScore;
+pub use relational::train_database::train_database;
+pub use relational::train_options::{EpochHook, RelationalOptions};
+pub use relational::trained_database::{Predictor, TrainedDatabase};
 pub use relational::typed_sage::{TypedSage, TypedSageLayer};
 pub use relational::verify::leaks::LeakingColumn;
 pub use relational::verify::no_future::{

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, RwLock};
 
-use burn::tensor::{Device, TensorData};
+use burn::tensor::TensorData;
+use burn_gnn_graph::internal::cpu_device;
 use burn_gnn_graph::{Graph, Relation, Schema};
 
 use super::directory::directories;
@@ -129,7 +130,7 @@ impl DistGraph {
             out_degrees,
             in_degrees,
         };
-        Ok(Self { inner: Arc::new(inner), comm, device: cpu() })
+        Ok(Self { inner: Arc::new(inner), comm, device: cpu_device() })
     }
 }
 
@@ -185,15 +186,4 @@ fn local_graph(
         builder = builder.relation(schema.etypes()[t].clone(), whole);
     }
     Ok(builder.build()?)
-}
-
-/// The CPU device. A GPU must be chosen explicitly: it is not selected because another crate enables its backend.
-fn cpu() -> Device {
-    #[cfg(feature = "flex")]
-    return Device::flex();
-    #[cfg(all(feature = "ndarray", not(feature = "flex")))]
-    #[allow(deprecated)]
-    return Device::ndarray();
-    #[cfg(not(any(feature = "flex", feature = "ndarray")))]
-    return Device::default();
 }

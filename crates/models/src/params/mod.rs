@@ -1,6 +1,5 @@
 //! Initial values, ids and devices of parameters.
 
 pub(crate) mod autodiff;
-pub(crate) mod cpu_device;
 pub(crate) mod init;
 pub(crate) mod param_ids;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use burn_gnn_data::NEVER;
 use burn_gnn_graph::Stream;
 use burn_gnn_graph::internal::check_ids;
 use burn_gnn_sampling::{
@@ -76,8 +75,6 @@ pub struct DatabaseBatch {
     pub roots: Vec<Vec<u32>>,
     /// Head of the model that the seeds are for; 0 by default.
     pub head: usize,
-    /// Age of each input node by table, in microseconds before the time of its seed; `None` for rows without a time.
-    pub ages: Vec<Vec<Option<i64>>>,
 }
 
 impl DatabaseSampler {
@@ -204,7 +201,7 @@ impl DatabaseSampler {
         let sampler = match &self.reading {
             Reading::Trees(sampler) => sampler,
             Reading::Paths(paths) => {
-                let sets = row_sets(&self.data, paths, &seeds, &self.device)?;
+                let sets = row_sets(&self.data, paths, self.entity, &seeds, &self.device)?;
                 return Ok(DatabaseBatch {
                     sample: MiniBatch { blocks: vec![], seeds: vec![], roots: None },
                     sets: Some(sets),
@@ -214,7 +211,6 @@ impl DatabaseSampler {
                     inputs: vec![],
                     roots: vec![],
                     head: self.head,
-                    ages: vec![],
                 });
             }
         };
@@ -225,18 +221,9 @@ impl DatabaseSampler {
             let (nodes, roots) = (sample.input_nodes(t), &roots[t]);
             let of_roots = |of: &[i64]| roots.iter().map(|&i| of[i as usize]).collect::<Vec<i64>>();
             let (times, seen) = (of_roots(&seeds.times), of_roots(&seeds.visible));
-            let input = self.data.tables()[t].input(nodes, &times, &seen, &self.device)?;
-            let row_times = self.data.graph().row_times(t)?;
-            let age = |(&row, &time): (&u32, &i64)| {
-                let row_time = row_times?[row as usize];
-                (row_time != NEVER).then(|| time.saturating_sub(row_time))
-            };
-            Ok((input, nodes.iter().zip(&times).map(age).collect()))
+            self.data.tables()[t].input(nodes, &times, &seen, &self.device)
         };
-        let types = 0..self.data.tables().len();
-        let both: Vec<(TableInput, Vec<Option<i64>>)> =
-            types.map(input).collect::<Result<_, ModelError>>()?;
-        let (inputs, ages) = both.into_iter().unzip();
+        let inputs = (0..self.data.tables().len()).map(input).collect::<Result<_, _>>()?;
         Ok(DatabaseBatch {
             sample,
             sets: None,
@@ -246,7 +233,6 @@ impl DatabaseSampler {
             inputs,
             roots,
             head: self.head,
-            ages,
         })
     }
 }

@@ -1,8 +1,17 @@
 //! Holds the seeds of a part of a task: entities, times, what they see, and targets.
 
-use burn_gnn_data::{Database, DatabaseTask, Part, Protocol, Targets};
+use burn_gnn_data::{Database, DatabaseTask, NEVER, Part, Protocol, Targets};
 
 use crate::error::ModelError;
+
+/// Whether a row of a table with row times `times` is visible at `seen`. A row of a table without times (`None`) always
+/// is, a row whose time is missing never.
+pub(crate) fn is_visible(times: Option<&[i64]>, row: u32, seen: i64) -> bool {
+    times.is_none_or(|times| {
+        let time = times[row as usize];
+        time <= seen && time != NEVER
+    })
+}
 
 /// The seeds of a [`DatabaseSampler`](crate::DatabaseSampler): rows of the entity table, each at a time.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use burn_gnn_data::{
     ColumnKind, ColumnValues, Database, DatabaseColumn, DatabaseTable, DatabaseTask, Part, Targets,
+    TaskType,
 };
 
 use crate::error::ModelError;
@@ -30,15 +31,11 @@ pub(crate) fn with_label_history<'a>(
     }
     let (mut rows, mut times, mut labels): (Vec<u32>, Vec<i64>, Vec<Vec<f64>>) =
         (vec![], vec![], vec![]);
-    let mut is_class = false;
     for part in Part::ALL {
         let of = task.rows(part);
         for i in 0..of.len() {
             let label: Vec<f64> = match &of.targets {
-                Targets::Classes(v) => {
-                    is_class = true;
-                    vec![if v[i] < 0 { f64::NAN } else { v[i] as f64 }]
-                }
+                Targets::Classes(v) => vec![if v[i] < 0 { f64::NAN } else { v[i] as f64 }],
                 Targets::Values(v) => vec![v[i]],
                 Targets::Labels { columns, values } => {
                     let row = &values[i * columns..(i + 1) * columns];
@@ -57,13 +54,20 @@ pub(crate) fn with_label_history<'a>(
     for key in entities.primary_key() {
         columns.push(entities.column(key)?.select(&rows));
     }
-    let width = labels.first().map_or(0, Vec::len);
+    let width = |part| match &task.rows(part).targets {
+        Targets::Labels { columns, .. } => *columns,
+        Targets::Lists(_) => 0,
+        Targets::Classes(_) | Targets::Values(_) => 1,
+    };
+    let width = Part::ALL.map(width).into_iter().max().unwrap_or(0);
+    // The type of the task, not the labels: no later label may change the kind of the column.
+    let is_category = task.task_type == TaskType::MulticlassClassification;
     for label in 0..width {
         let name = format!("label_{label}");
-        let values: Vec<f64> = labels.iter().map(|of| of[label]).collect();
+        let of_row = |of: &Vec<f64>| of.get(label).copied().unwrap_or(f64::NAN);
+        let values: Vec<f64> = labels.iter().map(of_row).collect();
         let values = ColumnValues::Floats(values);
-        let binary = labels.iter().all(|of| of[label] <= 1.0);
-        columns.push(if is_class && !binary {
+        columns.push(if is_category {
             let ints = labels.iter().map(|of| of[label] as i64).collect();
             DatabaseColumn::new(name, ColumnKind::Category, ColumnValues::Ints(ints))?
         } else {

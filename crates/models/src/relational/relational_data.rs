@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use burn_gnn_data::{Database, DatabaseGraph, DatabaseTable, DatabaseTask};
+use burn_gnn_data::{Database, DatabaseGraph, DatabaseTable, DatabaseTask, Part};
 use rayon::prelude::*;
 
 use crate::error::ModelError;
@@ -73,13 +73,26 @@ impl RelationalData {
     }
 }
 
-/// The database without the columns that a task removes.
+/// The database without the columns that a task hides, which include the target of an autocomplete task.
 pub(crate) fn for_task<'a>(
     db: &'a Database,
     task: Option<&DatabaseTask>,
 ) -> Result<Cow<'a, Database>, ModelError> {
-    Ok(match task.filter(|task| !task.remove_columns.is_empty()) {
+    Ok(match task.filter(|task| !task.hidden_columns().is_empty()) {
         Some(task) => Cow::Owned(db.for_task(task)?),
         None => Cow::Borrowed(db),
     })
+}
+
+/// The time before which rows count for statistics: the validation time, else that of the first validation seed; never
+/// later than the test time or the first test seed. Without either part, all rows that a training seed sees count.
+pub(crate) fn statistics_end(db: &Database, task: &DatabaseTask) -> i64 {
+    let first = |part| task.rows(part).times.iter().copied().min();
+    let val = db.val_timestamp().or_else(|| first(Part::Val));
+    let test = db.test_timestamp().or_else(|| first(Part::Test));
+    let last = || task.rows(Part::Train).times.iter().copied().max();
+    val.into_iter()
+        .chain(test)
+        .min()
+        .unwrap_or_else(|| last().map_or(i64::MAX, |time| time.saturating_add(1)))
 }

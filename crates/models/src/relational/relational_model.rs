@@ -104,14 +104,20 @@ pub struct RelationalModel {
 }
 
 impl RelationalConfig {
-    /// The paths from the rows of a table that [`RelationalKind::RowSets`] reads; none of other kinds.
+    /// The paths from the rows of a table that [`RelationalKind::RowSets`] reads; none of other kinds. Where several
+    /// tables lead to the same rows, the one with the most rows before `before` (microseconds since 1970) is chosen.
     ///
     /// # Errors
     /// An unknown table.
-    pub fn paths(&self, graph: &DatabaseGraph, entity: &str) -> Result<Vec<RowPath>, ModelError> {
+    pub fn paths(
+        &self,
+        graph: &DatabaseGraph,
+        entity: &str,
+        before: i64,
+    ) -> Result<Vec<RowPath>, ModelError> {
         let limits = PathLimits { rows: self.rows, far_rows: self.far_rows };
         match self.kind {
-            RelationalKind::RowSets => row_paths(graph, entity, limits),
+            RelationalKind::RowSets => row_paths(graph, entity, limits, before),
             _ => Ok(vec![]),
         }
     }

@@ -1,5 +1,7 @@
 //! Turns batches of a database into losses and scores.
 
+use std::sync::Arc;
+
 use burn::serde::{Deserialize, Serialize};
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Tensor, TensorData};
@@ -16,6 +18,9 @@ use crate::relational::joint_loader::JointBatch;
 use crate::relational::relational_model::RelationalModel;
 use crate::training::task::Task;
 
+/// Logit of a class without an output.
+const UNSEEN_CLASS: f64 = -1e4;
+
 /// What a head of a [`RelationalModel`] learns, with the statistics of its training targets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(crate = "burn::serde")]
@@ -28,13 +33,14 @@ pub struct TargetEncoding {
     pub center: f64,
     /// Standard deviation of the training targets of a regression, by which the output is multiplied; 1 otherwise.
     pub scale: f64,
-    /// Factor of the loss of each class; empty: 1.
+    /// Factor of the loss of each class; empty: 1. Several labels per row have none.
     pub class_weights: Vec<f32>,
 }
 
 impl TargetEncoding {
     /// Computes the statistics of training targets. With `balanced`, the classes of a classification have weights
-    /// `rows / (classes · rows of the class)`, so that all count alike.
+    /// `rows / (classes · rows of the class)`, so that all count alike; several labels per row have no weights. Targets
+    /// that are NaN or infinite do not count.
     ///
     /// # Errors
     /// No target that is known; targets of a recommendation; a class below -1.
@@ -52,7 +58,7 @@ impl TargetEncoding {
                 let variance = known.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
                 let deviation = (variance / n as f64).sqrt();
                 new.center = known[n / 2];
-                new.scale = if deviation > 0.0 { deviation } else { 1.0 };
+                new.scale = if deviation > 0.0 && deviation.is_finite() { deviation } else { 1.0 };
             }
             (
                 TaskType::BinaryClassification | TaskType::MulticlassClassification,
@@ -95,10 +101,11 @@ impl TargetEncoding {
     }
 
     /// Loss, scores and labels from the outputs of a head. Scores of a regression are values of the target, those of a
-    /// classification logits.
+    /// classification logits. A class that no training row has, and so no output, has a logit of -10000: its rows count as
+    /// wrong. A number that is not finite counts as missing.
     ///
     /// # Errors
-    /// Targets of another type.
+    /// Targets of another type; a class above 1 of a binary classification.
     pub fn outcome(&self, outputs: Tensor<2>, targets: &Targets) -> Result<Outcome, ModelError> {
         let [rows, columns] = outputs.dims();
         let like = (outputs.device(), outputs.dtype());
@@ -110,16 +117,20 @@ impl TargetEncoding {
                 // The absolute error of standardised targets: its minimum is the median, which the metric rewards, and
                 // single large targets do not dominate it.
                 let known: Vec<f64> =
-                    values.iter().map(|x| f64::from(u8::from(!x.is_nan()))).collect();
-                let filled = values.iter().map(|&x| if x.is_nan() { 0.0 } else { x });
+                    values.iter().map(|x| f64::from(u8::from(x.is_finite()))).collect();
+                let filled = values.iter().map(|&x| if x.is_finite() { x } else { self.center });
                 let standardised = filled.map(|x| (x - self.center) / self.scale).collect();
+                let targets = values.iter().map(|&x| if x.is_finite() { x } else { f64::NAN });
                 let count = known.iter().sum::<f64>().max(1.0);
                 let errors = (outputs.clone() - tensor(standardised)).abs() * tensor(known);
                 let loss = div_by(errors.sum(), count);
                 let predicted = outputs * self.scale + self.center;
-                Ok(Outcome::values(predicted, tensor(values.clone()))?.with_loss(loss))
+                Ok(Outcome::values(predicted, tensor(targets.collect()))?.with_loss(loss))
             }
             (TaskType::BinaryClassification, Targets::Classes(classes)) => {
+                let most = classes.iter().copied().max().unwrap_or(-1);
+                let range = "0, 1 and -1, the classes of a binary classification";
+                ModelError::check_range("targets", range, most, most <= 1)?;
                 let label = |&class: &i64| if class < 0 { f64::NAN } else { class as f64 };
                 let labels: Vec<f64> = classes.iter().map(label).collect();
                 let outcome = Outcome::binary(outputs.clone(), tensor(labels))?;
@@ -137,12 +148,24 @@ impl TargetEncoding {
                 Ok(outcome.with_loss(div_by(losses.sum(), count)))
             }
             (TaskType::MulticlassClassification, Targets::Classes(classes)) => {
+                let most = classes.iter().copied().max().unwrap_or(-1);
+                let unseen = usize::try_from(most + 1).unwrap_or(0).saturating_sub(columns);
+                let outputs = match unseen {
+                    0 => outputs,
+                    _ => {
+                        let none = Tensor::full([rows, unseen], UNSEEN_CLASS, (&like.0, like.1));
+                        Tensor::cat(vec![outputs, none], 1)
+                    }
+                };
                 let known = classes.iter().zip(0u32..).filter(|(class, _)| **class >= 0);
                 let (labels, index): (Vec<u32>, Vec<u32>) =
                     known.map(|(&class, row)| (class as u32, row)).unzip();
                 let total = labels.len();
                 let rows = Rows { index: index.into(), labels: labels.into(), total };
-                Ok(Outcome::classes(outputs, &rows))
+                let outcome = Outcome::classes(outputs, &rows);
+                let weights: Option<Arc<[f32]>> =
+                    (!self.class_weights.is_empty()).then(|| self.class_weights.as_slice().into());
+                Ok(outcome.with_class_weights(weights.as_ref()))
             }
             (TaskType::MultilabelClassification, Targets::Labels { values, .. }) => {
                 let labels = values.iter().map(|&y| f64::from(y)).collect();
@@ -204,7 +227,8 @@ pub struct RelationalTask {
 }
 
 impl RelationalTask {
-    /// A task for the heads of a model; other tasks count as the main one.
+    /// Creates a task with one target per head of the model, in the order of the heads. The losses of other tasks have a
+    /// factor of 1 ([`other_weight`](Self::other_weight)).
     pub fn new(heads: Vec<TargetEncoding>) -> Self {
         Self { heads, other_weight: 1.0 }
     }
@@ -217,6 +241,9 @@ impl RelationalTask {
         let Some(targets) = &batch.seeds.targets else {
             return Err(ModelError::out_of_range("seeds", "seeds with targets", "none"));
         };
+        let range = format!("below {}, the number of heads of the task", self.heads.len());
+        let is_known = batch.head < self.heads.len();
+        ModelError::check_range("head", &range, batch.head, is_known)?;
         self.heads[batch.head].outcome(model.forward(batch, batch.head), targets)
     }
 

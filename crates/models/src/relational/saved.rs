@@ -8,7 +8,8 @@ use burn_gnn_files::internal::{create_dirs, format_error, io_error, read_file};
 
 use crate::error::ModelError;
 use crate::pretrained::weight_files::{load_weights, save_weights};
-use crate::relational::train::{RelationalSpec, TrainedDatabase};
+use crate::relational::relational_spec::RelationalSpec;
+use crate::relational::trained_database::TrainedDatabase;
 
 /// Description and statistics.
 const SPEC: &str = "model.json";

@@ -211,9 +211,13 @@ impl ColumnEncoding {
 /// Computes mean and standard deviation of ascending values, so that the order of rows does not change a bit.
 fn moments(sorted: &[f64]) -> (f64, f64) {
     let n = sorted.len().max(1) as f64;
-    let mean = sorted.iter().sum::<f64>() / n;
+    let mut mean = sorted.iter().sum::<f64>() / n;
+    if !mean.is_finite() {
+        mean = sorted.iter().map(|x| x / n).sum();
+    }
     let variance = sorted.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
-    (mean, variance.sqrt())
+    // Squares of large numbers overflow; a description in JSON contains finite numbers only.
+    (mean, variance.sqrt().min(f64::MAX))
 }
 
 /// Encoding of a column of numbers, of finite values in any order.
@@ -335,7 +339,9 @@ pub(crate) fn number(x: f64, mean: f64, deviation: f64, quantiles: &[f64]) -> [f
             let above = quantiles.partition_point(|q| *q <= x);
             let (low, high) = (quantiles[above - 1], quantiles[above]);
             let steps = (quantiles.len() - 1) as f64;
-            2.0 * ((above - 1) as f64 + (x - low) / (high - low)) / steps - 1.0
+            // Halves, so that the difference of large numbers is finite.
+            let part = (x / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
+            2.0 * ((above - 1) as f64 + part) / steps - 1.0
         }
     };
     [scaled.clamp(-MOST, MOST) as f32, rank as f32, 0.0]
@@ -412,6 +418,15 @@ mod tests {
         assert_eq!(number(3.0, 3.0, 0.0, &[3.0]), [0.0, 0.0, 0.0]);
         let none = fit_numbers(vec![], 3);
         assert_eq!(none, ColumnEncoding::Number { mean: 0.0, deviation: 0.0, quantiles: vec![] });
+        // Sums and squares overflow.
+        let ColumnEncoding::Number { mean, deviation, quantiles } =
+            fit_numbers(vec![-1.6e308, 1.2e308, 1.4e308, 1.7e308], 1)
+        else {
+            unreachable!()
+        };
+        assert!(mean.is_finite() && deviation.is_finite(), "{mean} {deviation}");
+        let [scaled, rank, missing] = number(1e308, mean, deviation, &quantiles);
+        assert!(scaled.is_finite() && rank > 0.5 && rank < 0.6 && missing == 0.0, "{rank}");
     }
 
     #[test]

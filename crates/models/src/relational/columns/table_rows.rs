@@ -14,15 +14,19 @@ use crate::relational::columns::column_encoding::{
     AGE, ColumnEncoding, PHASES, age, bucket, category_entries, number, phases, text_buckets,
 };
 use crate::relational::columns::encoder_config::{EncodedColumn, TableEncoderConfig};
+use crate::relational::database_seeds::is_visible;
 
 /// The columns of a table, prepared for the encoder that a [`TableEncoderConfig`] describes.
 ///
 /// # Cost
-/// Numbers take 12 bytes per row, categories 4, times 16; texts and lists 4 bytes per vocabulary entry.
+/// Numbers take 12 bytes per row, categories 4, times 16; texts and lists 4 bytes per vocabulary entry. A table with a
+/// time column takes 8 bytes per row in addition.
 #[derive(Clone, Debug)]
 pub struct TableRows {
     table: String,
     rows: usize,
+    /// Time of each row; `None` of a table without a time column.
+    times: Option<Arc<[i64]>>,
     columns: Arc<[HostColumn]>,
     /// Offset of each column in the vocabulary of the table.
     offsets: Vec<u32>,
@@ -110,6 +114,7 @@ impl TableRows {
         Ok(Self {
             table: table.name().to_owned(),
             rows: table.rows(),
+            times: table.time_column().map(|_| table.row_times().into()),
             columns: columns.into(),
             offsets: config.offsets(),
             features: config.features(),
@@ -134,6 +139,8 @@ impl TableRows {
     /// ```text
     /// numbers = values of the distinct rows;  ages[i] = ages of row rows[i] at times[i] and seen[i]
     /// ```
+    /// A row whose own time is after `seen`, or missing, has neither numbers nor ages nor vocabulary entries: zeros. An
+    /// entity that is predicted for a time before its row is such a row.
     ///
     /// # Errors
     /// Not one time of each kind per row; a row that the table does not have.
@@ -148,25 +155,31 @@ impl TableRows {
         ModelError::check_length("seen", "one per row", rows.len(), seen.len())?;
         check_ids("rows", &format!("table `{}`", self.table), rows, self.rows)?;
         let (mut distinct, mut number_of) = (vec![], HashMap::new());
-        let mut number = |&row: &u32| {
+        let own_times = self.times.as_deref();
+        // `None`: a row that is not visible.
+        let visible = |(&row, &seen): (&u32, &i64)| is_visible(own_times, row, seen).then_some(row);
+        let visible: Vec<Option<u32>> = rows.iter().zip(seen).map(visible).collect();
+        let mut number = |&row: &Option<u32>| {
             *number_of.entry(row).or_insert_with(|| {
                 distinct.push(row);
                 distinct.len() as u32 - 1
             })
         };
-        let numbers: Vec<u32> = rows.iter().map(&mut number).collect();
+        let numbers: Vec<u32> = visible.iter().map(&mut number).collect();
         let (mut dense, mut ages) =
             (vec![0f32; distinct.len() * self.features], vec![0f32; rows.len() * self.ages]);
         let (mut first, mut first_age) = (0, 0);
         for column in &*self.columns {
             let (n, width) = (self.features, column.features());
             for (i, &row) in distinct.iter().enumerate() {
-                column.write(row as usize, &mut dense[i * n + first..i * n + first + width]);
+                if let Some(row) = row {
+                    column.write(row as usize, &mut dense[i * n + first..i * n + first + width]);
+                }
             }
             first += width;
             if let HostColumn::Times(values, mean_age, deviation) = column {
-                for (i, &row) in rows.iter().enumerate() {
-                    if let Some(time) = values[row as usize] {
+                for (i, row) in visible.iter().enumerate() {
+                    if let Some(time) = row.and_then(|row| values[row as usize]) {
                         let at = i * self.ages + first_age;
                         let age = age(time, times[i], seen[i], *mean_age, *deviation);
                         ages[at..at + AGE].copy_from_slice(&age);
@@ -192,11 +205,15 @@ impl TableRows {
     }
 
     /// Edges from vocabulary entries to rows, and their weights.
-    fn bag(&self, rows: &[u32], device: &Device) -> Result<(Relation, Tensor<1>), ModelError> {
+    fn bag(
+        &self,
+        rows: &[Option<u32>],
+        device: &Device,
+    ) -> Result<(Relation, Tensor<1>), ModelError> {
         let (mut indptr, mut src, mut weights) = (vec![0u32], vec![], vec![]);
         for &row in rows {
             for (column, &offset) in self.columns.iter().zip(&self.offsets) {
-                let entries = column.entries(row as usize);
+                let entries = row.map_or(&[][..], |row| column.entries(row as usize));
                 // The sum of n entries with this weight has the variance of one entry.
                 let weight = 1.0 / (entries.len().max(1) as f32).sqrt();
                 src.extend(entries.iter().map(|entry| entry + offset));

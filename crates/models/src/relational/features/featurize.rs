@@ -15,7 +15,7 @@ use burn_gnn_graph::{EdgeType, Texts};
 use rayon::prelude::*;
 
 use crate::error::ModelError;
-use crate::relational::database_seeds::DatabaseSeeds;
+use crate::relational::database_seeds::{DatabaseSeeds, is_visible};
 use crate::relational::relational_data::for_task;
 
 /// Options of [`featurize`].
@@ -98,7 +98,7 @@ pub(crate) struct Features {
 }
 
 /// Computes one row per seed of `seeds` (rows of `entity_table`): aggregates of the rows that the seed sees, at most two
-/// foreign keys away. `task` removes its columns. The result is a table with the columns `entity` (row of the entity
+/// foreign keys away. `task` removes its columns. [`DatabaseTable::write`] writes the result to a file. The result is a table with the columns `entity` (row of the entity
 /// table), `time`, and one per aggregate:
 ///
 /// | column | aggregates over the rows of a path |
@@ -114,7 +114,7 @@ pub(crate) struct Features {
 /// `results.driverId>raceId` the races to which these refer. Values of the entity, and of rows to which it refers,
 /// are single: they have no aggregates but `last`, which the name omits.
 ///
-/// A row is read if its time is at most that which the seed sees ([`DatabaseSeeds::visible`]). Later rows change no bit of the
+/// A row, also that of the entity, is read if its time is at most that which the seed sees ([`DatabaseSeeds::visible`]). Later rows change no bit of the
 /// row of a seed, nor does the order of rows or the number of threads.
 ///
 /// # Errors
@@ -231,9 +231,13 @@ impl Features {
         let width = features.len().max(1);
         values.par_chunks_mut(width).enumerate().for_each(|(seed, out)| {
             let (time, visible) = (seeds.times[seed], seeds.visible[seed]);
+            let entity_row = seeds.entities[seed];
+            // The row of the entity may be later than what the seed sees.
+            let is_seen = is_visible(row_times[entity], entity_row, visible);
+            let own: Vec<u32> = is_seen.then_some(entity_row).into_iter().collect();
             let mut next = 0;
             for (i, path) in paths.iter().enumerate() {
-                let mut rows = vec![seeds.entities[seed]];
+                let mut rows = own.clone();
                 for &(etype, _) in &path.steps {
                     let (relation, times) = edges[etype];
                     let csc = relation.csc();
@@ -389,17 +393,24 @@ fn number(column: &DatabaseColumn, row: u32) -> f64 {
 }
 
 impl Feature {
-    /// A value of [`Features::values`] as a number that is equal for equal values of the column.
-    pub(crate) fn code(&self, column: &DatabaseColumn, value: f64) -> f64 {
+    /// Values of [`Features::values`], NaN where they are missing, as numbers that are equal for equal values of the column:
+    /// of texts the rank among the distinct ones.
+    pub(crate) fn codes(&self, column: &DatabaseColumn, values: &[f64]) -> Vec<f64> {
+        let of = |f: &dyn Fn(usize) -> f64| {
+            let code = |&x: &f64| if x.is_nan() { x } else { f(x as usize) };
+            values.iter().map(code).collect()
+        };
         match column.values() {
-            _ if self.is_number => value,
-            ColumnValues::Ints(v) => v[value as usize] as f64,
-            // The first row of equal texts.
+            _ if self.is_number => values.to_vec(),
+            ColumnValues::Ints(v) => of(&|row| v[row] as f64),
             ColumnValues::Texts(v) => {
-                let text = v.get(value as usize);
-                v.iter().position(|t| t == text).unwrap_or_default() as f64
+                let known = values.iter().filter(|x| !x.is_nan());
+                let mut distinct: Vec<&str> = known.map(|&x| v.get(x as usize)).collect();
+                distinct.sort_unstable();
+                distinct.dedup();
+                of(&|row| distinct.partition_point(|text| *text < v.get(row)) as f64)
             }
-            _ => value,
+            _ => values.to_vec(),
         }
     }
 

@@ -1,4 +1,3 @@
 //! Aggregates of the rows around a seed, for tabular models.
 
 pub(crate) mod featurize;
-pub(crate) mod write_features;

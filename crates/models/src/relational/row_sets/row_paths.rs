@@ -83,11 +83,12 @@ impl RowStep {
 /// * rows that refer to these;
 /// * rows that refer to a row without a time to which the entity, or the latest row that refers to it, refers: what
 ///   happened lately at the driver's constructor. Of several tables whose rows refer to the entity and to that
-///   table, the one with the most rows leads there.
+///   table, the one with the most rows before `before` leads there.
 pub(crate) fn row_paths(
     graph: &DatabaseGraph,
     entity: &str,
     limits: PathLimits,
+    before: i64,
 ) -> Result<Vec<RowPath>, ModelError> {
     let keys = graph.keys();
     let path = |steps: Vec<RowStep>| {
@@ -110,9 +111,15 @@ pub(crate) fn row_paths(
     for key in keys.iter().filter(|key| key.table == entity) {
         bridges.push(vec![RowStep::new(key, None)]);
     }
-    let mut by_rows = children(keys, entity);
-    by_rows.sort_by_key(|key| std::cmp::Reverse(key.edges));
-    for key in by_rows {
+    // Later rows must not change the choice.
+    let past = |key| {
+        let [etype, _] = KeyCount::etypes(key);
+        Ok(graph.edge_times(&etype)?.iter().filter(|&&time| time < before).count())
+    };
+    let by_rows = children(keys, entity).into_iter().map(|key| Ok((past(key)?, key)));
+    let mut by_rows = by_rows.collect::<Result<Vec<_>, GraphError>>()?;
+    by_rows.sort_by_key(|&(rows, _)| std::cmp::Reverse(rows));
+    for (_, key) in by_rows {
         for other in keys.iter().filter(|other| other.table == key.table) {
             let is_same = other.columns == key.columns;
             let is_known = bridges

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! for each seed and path:
-//!     rows = {entity}
+//!     rows = {entity}, or nothing if the row of the entity is not visible
 //!     for each step:  rows = the latest `limit` visible rows that refer to each row, or the row that each refers to
 //!     keep the latest `limit` of the last step, in the order of time
 //! join to each row the rows to which it refers
@@ -17,7 +17,7 @@ use burn_gnn_graph::Relation;
 use crate::error::ModelError;
 use crate::relational::columns::column_encoding::log_days;
 use crate::relational::columns::table_rows::TableInput;
-use crate::relational::database_seeds::DatabaseSeeds;
+use crate::relational::database_seeds::{DatabaseSeeds, is_visible};
 use crate::relational::relational_data::RelationalData;
 use crate::relational::row_sets::row_paths::{RowPath, RowStep};
 
@@ -107,10 +107,11 @@ pub(crate) fn check_paths(data: &RelationalData, paths: &[RowPath]) -> Result<()
     Ok(())
 }
 
-/// Gathers the rows of `paths` for seeds.
+/// Gathers the rows of `paths` for seeds, which are rows of table number `entity`.
 pub(crate) fn row_sets(
     data: &RelationalData,
     paths: &[RowPath],
+    entity: usize,
     seeds: &DatabaseSeeds,
     device: &Device,
 ) -> Result<RowSets, ModelError> {
@@ -119,6 +120,10 @@ pub(crate) fn row_sets(
     for (i, out) in numbers.chunks_mut(width).enumerate() {
         seed_numbers(seeds.times[i], seeds.visible[i], &mut out[..SEED_NUMBERS]);
     }
+    let times = data.graph().row_times(entity)?;
+    let of_seeds = seeds.entities.iter().zip(&seeds.visible);
+    let start = |(&row, &seen)| is_visible(times, row, seen).then_some(row);
+    let start: Vec<Option<u32>> = of_seeds.map(start).collect();
     let mut sets = Vec::with_capacity(paths.len());
     for (p, path) in paths.iter().enumerate() {
         let at = SEED_NUMBERS + p * SET_NUMBERS;
@@ -126,7 +131,7 @@ pub(crate) fn row_sets(
             let first = seed * width + at;
             numbers[first..first + SET_NUMBERS].copy_from_slice(&set);
         };
-        sets.push(row_set(data, path, seeds, device, &mut describe)?);
+        sets.push(row_set(data, path, (seeds, &start), device, &mut describe)?);
     }
     let data = TensorData::new(numbers, [seeds.len(), width]);
     Ok(RowSets { sets, numbers: Tensor::from_data(data, device) })
@@ -152,7 +157,7 @@ fn seed_numbers(time: i64, visible: i64, out: &mut [f32]) {
 fn row_set(
     data: &RelationalData,
     path: &RowPath,
-    seeds: &DatabaseSeeds,
+    (seeds, start): (&DatabaseSeeds, &[Option<u32>]),
     device: &Device,
     describe: &mut impl FnMut(usize, [f32; SET_NUMBERS]),
 ) -> Result<RowSet, ModelError> {
@@ -162,9 +167,9 @@ fn row_set(
     let time_of = |row: u32| row_times.map(|times| times[row as usize]).filter(|&t| t != NEVER);
     let steps = Step::all(graph, &path.steps)?;
     let (mut rows, mut indptr): (Vec<u32>, Vec<u32>) = (vec![], vec![0]);
-    for seed in 0..seeds.len() {
+    for (seed, first) in start.iter().enumerate() {
         let visible = seeds.visible[seed];
-        let mut found = vec![seeds.entities[seed]];
+        let mut found: Vec<u32> = first.iter().copied().collect();
         for step in &steps {
             let from = std::mem::take(&mut found);
             from.iter().for_each(|&row| step.follow(row, visible, &mut found));

@@ -86,9 +86,10 @@ fn of_labels(
         if is_known {
             continue;
         }
-        let values = found.values.iter().skip(i).step_by(width);
-        let pairs = values.zip(&labels).filter(|(x, y)| !x.is_nan() && !y.is_nan());
-        let pairs: Vec<(f64, f64)> = pairs.map(|(&x, &y)| (feature.code(column, x), y)).collect();
+        let values: Vec<f64> = found.values.iter().skip(i).step_by(width).copied().collect();
+        let codes = feature.codes(column, &values);
+        let pairs = codes.into_iter().zip(labels.iter().copied());
+        let pairs: Vec<(f64, f64)> = pairs.filter(|(x, y)| !x.is_nan() && !y.is_nan()).collect();
         if let Some(why) = determines(&pairs, labels.len(), is_class) {
             leaks.push(LeakingColumn {
                 table: table.name().to_owned(),

@@ -12,21 +12,20 @@ use burn_gnn_data::{
     Protocol,
 };
 use burn_gnn_graph::Relation;
+use burn_gnn_graph::internal::cpu_device;
 use burn_gnn_ops::seeded;
 use burn_gnn_sampling::{SampleKey, Strategy};
 
 use crate::error::ModelError;
-use crate::params::cpu_device::cpu_device;
 use crate::relational::columns::column_encoding::EncoderOptions;
 use crate::relational::columns::encoder_config::TableEncoderConfig;
 use crate::relational::columns::table_rows::TableInput;
 use crate::relational::database_sampler::{DatabaseBatch, DatabaseSampler};
 use crate::relational::database_seeds::DatabaseSeeds;
 use crate::relational::features::featurize::{FeaturizeOptions, featurize};
-use crate::relational::relational_data::RelationalData;
+use crate::relational::relational_data::{RelationalData, statistics_end};
 use crate::relational::relational_model::{RelationalConfig, RelationalKind, RelationalModel};
 use crate::relational::row_sets::row_paths::RowPath;
-use crate::relational::train::statistics_end;
 use crate::relational::verify::leaks::{LeakingColumn, leaking_columns};
 
 /// Options of [`verify_no_future`].
@@ -131,7 +130,7 @@ pub fn verify_no_future(
     let data = RelationalData::new(db, Some(task), &encoders)?;
     let models = [RelationalKind::Sage, RelationalKind::RowSets].map(|kind| {
         let config = options.model.clone().with_kind(kind);
-        let paths = config.paths(data.graph(), &task.entity_table)?;
+        let paths = config.paths(data.graph(), &task.entity_table, before)?;
         let graph = data.graph().graph();
         let model = seeded(0, || config.try_init(graph, &paths, &encoders, &[1], &device))?;
         Ok::<_, ModelError>((model, paths))
@@ -363,7 +362,9 @@ fn changed_values(
             let old = v.clone();
             rows.iter().enumerate().for_each(|(i, &row)| v[row] = old[next(i)]);
         }
-        ColumnValues::Ints(v) => rows.iter().for_each(|&row| v[row] = v[row].wrapping_mul(3) + 7),
+        ColumnValues::Ints(v) => {
+            rows.iter().for_each(|&row| v[row] = v[row].wrapping_mul(3).wrapping_add(7))
+        }
         ColumnValues::Floats(v) => rows.iter().for_each(|&row| v[row] = v[row] * 3.0 + 7.0),
         ColumnValues::Times(v) => {
             let shift = if is_time { 1 } else { 86_400_000_000 };

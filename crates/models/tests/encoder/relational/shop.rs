@@ -10,7 +10,7 @@ pub(super) const DAY: i64 = 86_400_000_000;
 pub(super) const USERS: usize = 40;
 const DAYS: i64 = 120;
 pub(super) const VAL: i64 = 80 * DAY;
-const TEST: i64 = 100 * DAY;
+pub(super) const TEST: i64 = 100 * DAY;
 
 pub(super) fn column(name: &str, kind: ColumnKind, values: ColumnValues) -> DatabaseColumn {
     DatabaseColumn::new(name, kind, values).unwrap()

@@ -19,7 +19,7 @@ impl ModuleVisitor for Numbers {
     }
 }
 
-fn numbers<M: Module>(model: &M) -> Vec<f32> {
+pub(super) fn numbers<M: Module>(model: &M) -> Vec<f32> {
     let mut all = Numbers::default();
     model.visit(&mut all);
     all.0
@@ -124,8 +124,8 @@ fn every_model_learns_the_shop() {
         [RelationalKind::Sage, RelationalKind::RowSets, RelationalKind::Rgcn, RelationalKind::Hgt]
     {
         let trained = train_database(&db, "busy", &options(kind)).unwrap();
-        let (val, test) = (trained.spec.val.unwrap(), trained.spec.test.unwrap());
-        assert!(val > 0.75 && test > 0.6, "{kind:?}: validation {val}, test {test}");
+        let (val, test) = (trained.spec.val.clone().unwrap(), trained.spec.test.clone().unwrap());
+        assert!(val.value > 0.75 && test.value > 0.6, "{kind:?}: validation {val}, test {test}");
         assert_eq!(trained.evaluate(&db, "busy", Part::Test).unwrap(), Some(test), "{kind:?}");
     }
 }
@@ -136,7 +136,7 @@ fn every_type_of_task_trains() {
     for (task, balanced) in [("spending", false), ("rate", true), ("both", false), ("busy", true)] {
         let options = RelationalOptions { balanced, ..options(RelationalKind::Sage) };
         let trained = train_database(&db, task, &options).unwrap();
-        let val = trained.spec.val.unwrap();
+        let val = trained.spec.val.as_ref().unwrap().value;
         match task {
             // The price of a user is 5 to 6, or three times that; he may buy nothing.
             "spending" => assert!(val < 3.0, "{val}"),

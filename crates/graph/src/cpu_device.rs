@@ -2,8 +2,9 @@
 
 use burn::tensor::Device;
 
-/// Burn's CPU backend: Flex, or ndarray in a build without Flex. `Device::default` would be a GPU in a build with one.
-pub(crate) fn cpu_device() -> Device {
+/// Burn's CPU backend: Flex, or ndarray in a build without Flex. `Device::default` would be a GPU in a build with one,
+/// also where another crate enables its backend.
+pub fn cpu_device() -> Device {
     #[cfg(feature = "flex")]
     return Device::flex();
     #[cfg(all(feature = "ndarray", not(feature = "flex")))]

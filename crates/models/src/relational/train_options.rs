@@ -1,0 +1,114 @@
+//! Options of training on a database.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use burn_gnn_data::Protocol;
+use burn_gnn_graph::internal::cpu_device;
+
+use crate::relational::columns::column_encoding::EncoderOptions;
+use crate::relational::relational_model::RelationalConfig;
+use crate::training::history::Epoch;
+
+/// Options of [`train_database`](crate::train_database).
+///
+/// ```
+/// use burn_gnn_data::Protocol;
+/// use burn_gnn_models::{RelationalConfig, RelationalOptions};
+/// let options = RelationalOptions {
+///     protocol: Protocol::SeedTime,
+///     seed: 3,
+///     model: RelationalConfig::new().with_hidden(64),
+///     ..RelationalOptions::default()
+/// };
+/// assert_eq!(options.fanouts, [64, 64]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct RelationalOptions {
+    /// Which rows validation and test seeds see. [`Protocol::Frozen`] by default.
+    pub protocol: Protocol,
+    /// Seed of initial weights, batches and dropout; 0 by default.
+    pub seed: u64,
+    /// The model.
+    pub model: RelationalConfig,
+    /// Statistics of the encoders.
+    pub encoder: EncoderOptions,
+    /// Rows that each hop draws per row and foreign key, one number per layer of the model; 64 by default.
+    pub fanouts: Vec<i64>,
+    /// Whether a hop takes the latest rows, instead of a uniform draw of those that are visible; false by default.
+    pub latest: bool,
+    /// Other tasks of the same entity table that the model learns with a head each, to train its encoders; none by
+    /// default. Their validation and test rows are not read.
+    pub other_tasks: Vec<String>,
+    /// Factor of their losses; 0.3 by default.
+    pub other_weight: f64,
+    /// Whether a seed sees the earlier labels of its entity, once the window of each has ended, as rows of a further table;
+    /// false by default. It needs the window (`timedelta`) of the task.
+    pub label_history: bool,
+    /// Passes over the training seeds, at most; 20 by default.
+    pub epochs: usize,
+    /// Epochs without improvement on the validation seeds after which training stops; 5 by default.
+    pub patience: usize,
+    /// Seeds of a batch; 256 by default.
+    pub batch_size: usize,
+    /// Learning rate of Adam at the start, which falls to 0 along a cosine; 0.003 by default.
+    pub lr: f64,
+    /// L2 penalty; 0 by default.
+    pub weight_decay: f64,
+    /// Longest gap, in microseconds, between the time of a training seed and the latest row that it sees; the gap of each
+    /// seed is drawn anew in each epoch. `None`, the default: under [`Protocol::Frozen`] the longest gap of a validation
+    /// seed, under [`Protocol::SeedTime`] 0. Validation and test are not affected.
+    pub longest_gap: Option<i64>,
+    /// Whether all classes of a classification count alike in the loss; false by default.
+    pub balanced: bool,
+    /// Threads that prepare batches; 1 by default. Results do not depend on it.
+    pub workers: usize,
+    /// Whether a progress bar is drawn on a terminal; true by default.
+    pub progress: bool,
+    /// Where the state of training is written after each epoch, and read from by a run that was interrupted.
+    pub checkpoint: Option<PathBuf>,
+    /// Called after each epoch.
+    pub on_epoch: Option<EpochHook>,
+    /// The plain device of the model; Burn's CPU backend by default.
+    pub device: Device,
+}
+
+/// A function that [`train_database`](crate::train_database) calls after each epoch.
+#[derive(Clone)]
+pub struct EpochHook(pub Arc<dyn Fn(&Epoch) + Send + Sync>);
+
+impl fmt::Debug for EpochHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EpochHook")
+    }
+}
+
+impl Default for RelationalOptions {
+    fn default() -> Self {
+        Self {
+            protocol: Protocol::Frozen,
+            seed: 0,
+            model: RelationalConfig::new(),
+            encoder: EncoderOptions::default(),
+            fanouts: vec![64, 64],
+            latest: false,
+            other_tasks: vec![],
+            other_weight: 0.3,
+            label_history: false,
+            epochs: 20,
+            patience: 5,
+            batch_size: 256,
+            lr: 0.003,
+            weight_decay: 0.0,
+            longest_gap: None,
+            balanced: false,
+            workers: 1,
+            progress: true,
+            checkpoint: None,
+            on_epoch: None,
+            device: cpu_device(),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Options of training: other tasks, label history, class weights.
+
+use burn_gnn_data::{
+    ColumnKind, ColumnValues, Database, DatabaseTable, DatabaseTask, Part, Targets, TaskType,
+};
+use burn_gnn_models::*;
+
+use super::shop::{DAY, TEST, USERS, VAL, column, shop, task};
+use super::training::{numbers, options};
+
+/// The database with a changed task.
+fn with_changed(db: &Database, name: &str, change: impl Fn(&mut DatabaseTask)) -> Database {
+    let mut task = db.task(name).unwrap().clone();
+    change(&mut task);
+    db.clone().with_task(task).unwrap()
+}
+
+#[test]
+fn other_tasks_train_the_encoders() {
+    let db = shop();
+    let alone = RelationalOptions { epochs: 2, ..options(RelationalKind::Sage) };
+    let base = RelationalOptions { other_tasks: vec!["spending".into()], ..alone.clone() };
+    let train = |db: &Database| train_database(db, "busy", &base).unwrap();
+    let joint = train(&db);
+    assert_eq!(joint.spec.other_targets.len(), 1);
+    assert!(joint.spec.val.as_ref().unwrap().value > 0.75, "{:?}", joint.spec.val);
+    let encoders = |of: &TrainedDatabase| numbers(&of.model.encoders);
+    assert_ne!(encoders(&joint), encoders(&train_database(&db, "busy", &alone).unwrap()));
+    // Labels are read if their window has ended at the validation time, day 80: up to day 70 or 60.
+    let doubled = |window: i64, from: i64| {
+        with_changed(&db, "spending", |task| {
+            task.timedelta = Some(window * DAY);
+            let Targets::Values(values) = &mut task.train.targets else { panic!() };
+            let times = task.train.times.iter();
+            times.zip(values).filter(|(t, _)| **t >= from * DAY).for_each(|(_, y)| *y *= 2.0);
+        })
+    };
+    assert_ne!(encoders(&train(&doubled(10, 70))), encoders(&train(&doubled(10, 80))));
+    assert_eq!(encoders(&train(&doubled(20, 70))), encoders(&train(&doubled(20, 80))));
+    assert_ne!(encoders(&train(&doubled(20, 60))), encoders(&train(&doubled(20, 70))));
+    // None has ended.
+    let text = train_database(&doubled(100, 80), "busy", &base).unwrap_err().to_string();
+    assert!(text.contains("`other_tasks`") && text.contains("`spending`"), "{text}");
+    let of_products = with_changed(&db, "spending", |task| {
+        task.entity_table = "products".into();
+        *task.rows_mut(Part::Train) = task.rows(Part::Train).select(&[0, 1]);
+        *task.rows_mut(Part::Val) = task.rows(Part::Val).select(&[]);
+        *task.rows_mut(Part::Test) = task.rows(Part::Test).select(&[]);
+    });
+    let text = train_database(&of_products, "busy", &base).unwrap_err().to_string();
+    assert!(text.contains("`other_tasks`") && text.contains("`products`"), "{text}");
+}
+
+/// Users without a column, each of whom has the same label at all times.
+fn coins() -> Database {
+    let users: Vec<i64> = (0..USERS as i64).collect();
+    let ids = column("id", ColumnKind::Key, ColumnValues::Ints(users.clone()));
+    let table = DatabaseTable::new("users", [ids]).unwrap().with_primary_key(["id"]).unwrap();
+    let coin = |user: i64, _| (user * 7 % 5 % 2) as f64;
+    let mut task = task("coin", TaskType::BinaryClassification, &users, coin);
+    task.timedelta = Some(10 * DAY);
+    let db = Database::new("coins", [table]).unwrap().with_timestamps(VAL, TEST);
+    db.with_task(task).unwrap()
+}
+
+#[test]
+fn label_history_is_read_once_its_window_has_ended() {
+    let db = coins();
+    let all: Vec<u32> = (0..USERS as u32).collect();
+    for kind in [RelationalKind::Sage, RelationalKind::RowSets] {
+        let alone = options(kind);
+        let score = train_database(&db, "coin", &alone).unwrap().spec.val.unwrap();
+        assert!(score.value < 0.6, "all users are equal: {score}");
+        let base = RelationalOptions { label_history: true, ..alone };
+        let trained = train_database(&db, "coin", &base).unwrap();
+        let score = trained.spec.val.clone().unwrap();
+        assert!(score.value > 0.99, "{kind:?}: {score}");
+        // Labels of day 80 are known from day 90 on.
+        let other = with_changed(&db, "coin", |task| {
+            let Targets::Classes(classes) = &mut task.val.targets else { panic!() };
+            classes.iter_mut().for_each(|y| *y = 1 - *y);
+        });
+        let at = |db: &Database, time: i64| trained.predict(db, &all, time).unwrap();
+        assert_eq!(at(&db, 90 * DAY - 1), at(&other, 90 * DAY - 1), "{kind:?}");
+        assert_ne!(at(&db, 90 * DAY), at(&other, 90 * DAY), "{kind:?}");
+        // Training and validation do not read them either.
+        let again = train_database(&other, "coin", &base).unwrap();
+        assert_eq!(again.spec.encoders, trained.spec.encoders);
+        assert_eq!(again.history[0].loss, trained.history[0].loss);
+    }
+    let without = with_changed(&db, "coin", |task| task.timedelta = None);
+    let base = RelationalOptions { label_history: true, ..options(RelationalKind::Sage) };
+    let text = train_database(&without, "coin", &base).unwrap_err().to_string();
+    assert!(text.contains("`label_history`") && text.contains("timedelta"), "{text}");
+}
+
+#[test]
+fn balanced_classes_have_weights() {
+    let db = shop();
+    for task in ["busy", "rate"] {
+        let train = |balanced| {
+            let base = RelationalOptions { epochs: 1, balanced, ..options(RelationalKind::Sage) };
+            numbers(&train_database(&db, task, &base).unwrap().model)
+        };
+        assert_ne!(train(false), train(true), "{task}");
+    }
+}
