@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tests ranks on two hosts that are connected only by a network:  tests/two_hosts.sh DIST_TEST [REPRODUCE]
-# DIST_TEST: the test `dist` of crates/dist, built with the feature `mpi`; REPRODUCE: the example `reproduce`, built with the feature `mpi`, whose command `rgcn-distributed` is
-# run. The hosts are network namespaces of this machine, connected only by TCP. Needs root, iproute2 and Open MPI.
+# DIST_TEST: the test `dist` of crates/dist; REPRODUCE: the example `reproduce`, whose command `rgcn-distributed` is run.
+# Both are built with the feature `mpi`. The hosts are network namespaces of this machine, connected only by TCP. Needs
+# root, iproute2 and Open MPI.
 set -euo pipefail
 binary=$(realpath "$1")
 example=${2:+$(realpath "$2")}

@@ -33,8 +33,8 @@ pub(crate) struct Global {
     /// Print no progress.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Number of threads; one per core by default. Results do not depend on it.
-    #[arg(long, global = true, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of threads, at most 1024; one per core by default. Results do not depend on it.
+    #[arg(long, global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }
 
@@ -46,8 +46,8 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Train a model of a task, and measure its validation and test rows.
     ///
-    /// In place of a database, FOLDER may be a data set of a graph (with `metadata.json` or `tables.json`), or one of the
-    /// names `karate` and `crates`: its nodes are classified, and OUT is a file of weights.
+    /// In place of a database, FOLDER may be a data set of a graph (with `metadata.json` or `tables.json`), or one of
+    /// the names `karate` and `crates`: its nodes are classified, and OUT is a file of weights.
     Train(Train),
     /// Measure a trained model on the validation and test rows of its task.
     Evaluate(Evaluate),
@@ -69,6 +69,29 @@ pub(crate) struct Source {
     /// File of settings; `burn-gnn.toml` in the folder by default, if there is one.
     #[arg(long)]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// A task of a database, and the rows that its seeds see.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TaskOf {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Name of the task; `task` of the settings by default, or the only task.
+    #[arg(long)]
+    pub(crate) task: Option<String>,
+    /// Which rows validation and test seeds see; `protocol` of the settings by default, or `frozen`.
+    #[arg(long)]
+    pub(crate) protocol: Option<ProtocolName>,
+}
+
+/// A database and a model that was trained on its tables.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ModelOf {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Folder of the model.
+    #[arg(long)]
+    pub(crate) model: PathBuf,
 }
 
 /// Which rows validation and test seeds see.
@@ -142,6 +165,10 @@ pub(crate) struct Declared {
     /// Condition on the rows, such as `statusId != 1`; may be repeated, and all must hold.
     #[arg(long = "where", requires = "task", value_name = "CONDITION")]
     pub(crate) conditions: Vec<String>,
+    /// Which entities are seeds at a time: `all`, `with-rows` (those with a row in the window), or those with a row in a
+    /// time before, such as `365 days`. By default `with-rows` if there is a condition, else `365 days`.
+    #[arg(long, requires = "task")]
+    pub(crate) entities: Option<String>,
     /// Length of the window, such as `30 days`.
     #[arg(long, requires = "task")]
     pub(crate) window: Option<String>,
@@ -159,17 +186,11 @@ pub(crate) struct Inspect {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Train {
     #[command(flatten)]
-    pub(crate) source: Source,
-    /// Name of the task; `task` of the settings by default, or the only task.
-    #[arg(long)]
-    pub(crate) task: Option<String>,
-    /// Which rows validation and test seeds see; `frozen` by default.
-    #[arg(long)]
-    pub(crate) protocol: Option<ProtocolName>,
-    /// Seed of initial weights, batches and dropout; 0 by default.
+    pub(crate) of: TaskOf,
+    /// Seed of initial weights, batches and dropout; `seed` of the settings by default, or 0.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Passes over the training rows, at most.
+    /// Passes over the training rows, at most; `epochs` of the settings by default, or 20; 200 on a data set.
     #[arg(long)]
     pub(crate) epochs: Option<usize>,
     /// Folder to save the model to.
@@ -183,10 +204,7 @@ pub(crate) struct Train {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Evaluate {
     #[command(flatten)]
-    pub(crate) source: Source,
-    /// Folder of the model.
-    #[arg(long)]
-    pub(crate) model: PathBuf,
+    pub(crate) of: ModelOf,
     /// Which rows validation and test seeds see; as in training by default.
     #[arg(long)]
     pub(crate) protocol: Option<ProtocolName>,
@@ -195,10 +213,7 @@ pub(crate) struct Evaluate {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Predict {
     #[command(flatten)]
-    pub(crate) source: Source,
-    /// Folder of the model.
-    #[arg(long)]
-    pub(crate) model: PathBuf,
+    pub(crate) of: ModelOf,
     /// Time to predict at, such as 2024-12-31; that of the latest row by default.
     #[arg(long)]
     pub(crate) at: Option<String>,
@@ -216,13 +231,7 @@ pub(crate) struct Predict {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Featurize {
     #[command(flatten)]
-    pub(crate) source: Source,
-    /// Name of the task; `task` of the settings by default, or the only task.
-    #[arg(long)]
-    pub(crate) task: Option<String>,
-    /// Which rows validation and test seeds see; `frozen` by default.
-    #[arg(long)]
-    pub(crate) protocol: Option<ProtocolName>,
+    pub(crate) of: TaskOf,
     /// Only this part; all parts by default, named in a column `part`.
     #[arg(long)]
     pub(crate) part: Option<PartName>,
@@ -237,16 +246,10 @@ pub(crate) struct Featurize {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Verify {
     #[command(flatten)]
-    pub(crate) source: Source,
-    /// Name of the task; `task` of the settings by default, or the only task.
-    #[arg(long)]
-    pub(crate) task: Option<String>,
-    /// Which rows validation and test seeds see; `frozen` by default.
-    #[arg(long)]
-    pub(crate) protocol: Option<ProtocolName>,
+    pub(crate) of: TaskOf,
     /// Seeds of each part that are verified.
-    #[arg(long, default_value_t = 4)]
-    pub(crate) seeds: usize,
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) seeds: u32,
 }
 
 #[derive(Debug, clap::Args)]
@@ -255,8 +258,8 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Version, cargo features and CPU kernels. Clap keeps texts for the whole run of the program. Only `--version` reads the
-/// number of threads, which starts rayon's pool before `--threads` is known.
+/// Version, cargo features and CPU kernels. Clap keeps texts for the whole run of the program. Only `--version` reads
+/// the number of threads, which starts rayon's pool before `--threads` is known.
 fn version() -> &'static str {
     if !std::env::args_os().any(|arg| arg == "--version" || arg == "-V") {
         return env!("CARGO_PKG_VERSION");

@@ -7,6 +7,7 @@ mod failure;
 mod opened;
 mod output;
 mod peak_bytes;
+mod writable;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -1,11 +1,17 @@
 //! Opens a database with its settings.
 
-use burn_gnn::data::{Database, Protocol};
+use std::path::Path;
 
-use crate::args::{ProtocolName, Source};
+use burn_gnn::data::{Database, Protocol};
+use burn_gnn::models::{ModelError, RelationalOptions, TrainedDatabase};
+
+use crate::args::{ModelOf, Source, TaskOf};
 use crate::config::{CONFIG, Config};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
+
+/// Description of a saved model.
+const MODEL: &str = "model.json";
 
 /// A database with the tasks that its settings declare.
 pub(crate) struct Opened {
@@ -15,7 +21,7 @@ pub(crate) struct Opened {
 
 impl Opened {
     pub(crate) fn new(source: &Source, out: &Output) -> Result<Self, Failure> {
-        let default = source.folder.join(CONFIG);
+        let default = existing(&source.folder)?.join(CONFIG);
         let config = match &source.config {
             Some(path) => Config::read(path)?,
             None if default.exists() => Config::read(&default)?,
@@ -33,8 +39,45 @@ impl Opened {
         Ok(Self { db, config })
     }
 
+    /// A database with the task and the protocol of a command.
+    pub(crate) fn with_task(
+        of: &TaskOf,
+        out: &Output,
+    ) -> Result<(Self, String, Protocol), Failure> {
+        let opened = Self::new(&of.source, out)?;
+        let task = opened.task(of.task.as_deref())?;
+        let protocol = of.protocol.map_or(opened.config.protocol, Protocol::from);
+        Ok((opened, task, protocol))
+    }
+
+    /// A database with a model that was trained on its tables.
+    pub(crate) fn with_model(
+        of: &ModelOf,
+        out: &Output,
+    ) -> Result<(Database, TrainedDatabase), Failure> {
+        let Self { db, .. } = Self::new(&of.source, out)?;
+        let (folder, model) = (of.source.folder.display(), of.model.display());
+        if matches!(of.model.join(MODEL).try_exists(), Ok(false)) {
+            let why = format!(
+                "{model}: expected the folder of a model, found no `{MODEL}` in it; `burn-gnn train --out` writes one"
+            );
+            return Err(Failure::new(Kind::Data, why));
+        }
+        let device = RelationalOptions::default().device;
+        let trained = TrainedDatabase::load(&of.model, &db, &device).map_err(|e| match e {
+            ModelError::OutOfRange { .. } => Failure::new(
+                Kind::Model,
+                format!(
+                    "{model} does not fit {folder}: {e}; use the tables that it was trained on"
+                ),
+            ),
+            e => e.into(),
+        })?;
+        Ok((db, trained))
+    }
+
     /// The name of the task: that of the command line, else of the settings, else the only one.
-    pub(crate) fn task(&self, given: Option<&str>) -> Result<String, Failure> {
+    fn task(&self, given: Option<&str>) -> Result<String, Failure> {
         if let Some(name) = given.or(self.config.task.as_deref()) {
             return Ok(self.db.task(name)?.name.clone());
         }
@@ -51,8 +94,13 @@ impl Opened {
             }
         }
     }
+}
 
-    pub(crate) fn protocol(&self, given: Option<ProtocolName>) -> Protocol {
-        given.map_or(self.config.protocol, Protocol::from)
+/// The folder of a database, if there is one.
+pub(crate) fn existing(folder: &Path) -> Result<&Path, Failure> {
+    if matches!(folder.try_exists(), Ok(false)) {
+        let why = "expected the folder of a database, found no folder of this name; check the path";
+        return Err(Failure::new(Kind::Data, format!("{}: {why}", folder.display())));
     }
+    Ok(folder)
 }

@@ -6,13 +6,14 @@ use std::time::Instant;
 use burn::tensor::Device;
 use burn_gnn::data::{Dataset, crates_graph, karate_club, load_dataset};
 use burn_gnn::models::{
-    FitConfig, GcnConfig, NodeTask, RgcnConfig, evaluate, fit, save_weights, seeded,
+    FitConfig, GcnConfig, NodeTask, RgcnConfig, TaskScore, evaluate, fit, save_weights, seeded,
 };
 
 use super::figures::Figures;
 use crate::args::Train;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
+use crate::writable;
 
 /// The data set of a folder that is no database, or of one of the names `karate` and `crates`.
 pub(super) fn data_set(folder: &Path) -> Result<Option<Dataset>, Failure> {
@@ -37,9 +38,14 @@ pub(super) fn train(
     out: &Output,
     start: Instant,
 ) -> Result<(), Failure> {
-    if args.task.is_some() || args.protocol.is_some() {
-        let why = "--task and --protocol: expected a database, found a data set, whose nodes are classified";
+    let of = &args.of;
+    if of.task.is_some() || of.protocol.is_some() || of.source.config.is_some() {
+        let why = "--task, --protocol and --config: expected a database, found a data set, whose nodes are classified; \
+                   leave them out";
         return Err(Failure::new(Kind::Usage, why));
+    }
+    for file in [&args.out, &args.checkpoint].into_iter().flatten() {
+        writable::file(file)?;
     }
     let Some(split) = data.splits.keys().next().cloned() else {
         let why = format!("data set `{}`: expected a split, found none", data.name);
@@ -90,6 +96,9 @@ pub(super) fn train(
             config.try_init(&g, task.inputs(), &training)
         })
     };
+    let accuracy = |value| TaskScore { metric: "accuracy".into(), value };
+    let scores = scores.map(|value: Option<f64>| value.map(accuracy));
+    let scores = scores.each_ref().map(Option::as_ref);
     let figures = Figures::new((&data.name, &split, seed), "accuracy", scores, start);
     out.result(&figures, || figures.text())
 }

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use burn_gnn::data::{Part, Protocol};
-use burn_gnn::models::{RelationalOptions, TrainedDatabase};
 
 use super::figures::Figures;
 use crate::args::Evaluate;
@@ -12,9 +11,7 @@ use crate::opened::Opened;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Evaluate, out: &Output, start: Instant) -> Result<(), Failure> {
-    let Opened { db, .. } = Opened::new(&args.source, out)?;
-    let mut trained =
-        TrainedDatabase::load(&args.model, &db, &RelationalOptions::default().device)?;
+    let (db, mut trained) = Opened::with_model(&args.of, out)?;
     if let Some(protocol) = args.protocol {
         trained.spec.protocol = Protocol::from(protocol);
     }
@@ -22,7 +19,7 @@ pub(crate) fn run(args: &Evaluate, out: &Output, start: Instant) -> Result<(), F
     let part = |part| trained.evaluate(&db, &spec.task, part);
     let scores = [part(Part::Val)?, part(Part::Test)?];
     let metric = db.task(&spec.task)?.metric();
-    let figures =
-        Figures::new((&spec.task, spec.protocol.name(), spec.seed), metric, scores, start);
+    let run = (spec.task.as_str(), spec.protocol.name(), spec.seed);
+    let figures = Figures::new(run, metric, scores.each_ref().map(Option::as_ref), start);
     out.result(&figures, || figures.text())
 }

@@ -8,14 +8,14 @@ use crate::args::Featurize;
 use crate::failure::{Failure, Kind};
 use crate::opened::Opened;
 use crate::output::Output;
+use crate::writable;
 
 pub(crate) fn run(args: &Featurize, out: &Output) -> Result<(), Failure> {
-    let opened = Opened::new(&args.source, out)?;
-    let task = opened.task(args.task.as_deref())?;
-    let protocol = opened.protocol(args.protocol);
+    writable::file(&args.out)?;
+    let (Opened { db, .. }, task, protocol) = Opened::with_task(&args.of, out)?;
     let options = FeaturizeOptions { hops: args.hops.into(), ..FeaturizeOptions::default() };
     let bar = out.elapsed(&format!("aggregating {task}"));
-    let of = |part| Ok::<_, Failure>(featurize_task(&opened.db, &task, part, protocol, &options)?);
+    let of = |part| Ok::<_, Failure>(featurize_task(&db, &task, part, protocol, &options)?);
     let table = match args.part {
         Some(part) => of(part.into())?,
         None => joined(&Part::ALL.map(of).into_iter().collect::<Result<Vec<_>, _>>()?)?,

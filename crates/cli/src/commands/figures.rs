@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use burn_gnn::models::TaskScore;
 use serde::Serialize;
 
 use crate::peak_bytes::peak_bytes;
@@ -12,6 +13,9 @@ pub(super) struct Figures<'a> {
     task: &'a str,
     protocol: &'a str,
     metric: &'a str,
+    /// Metric of the test rows, if it is another one: the loss, where the metric is not defined for the rows of one part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_metric: Option<&'a str>,
     seed: u64,
     val: Option<f64>,
     test: Option<f64>,
@@ -20,25 +24,30 @@ pub(super) struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    /// Figures of a task, a protocol and a seed.
+    /// Figures of a task, a protocol and a seed. `metric` is that of the task, for parts without a score.
     pub(super) fn new(
         (task, protocol, seed): (&'a str, &'a str, u64),
         metric: &'a str,
-        [val, test]: [Option<f64>; 2],
+        [val, test]: [Option<&'a TaskScore>; 2],
         start: Instant,
     ) -> Self {
         let seconds = start.elapsed().as_secs_f64();
-        Self { task, protocol, metric, seed, val, test, seconds, peak_bytes: peak_bytes() }
+        let metric = val.or(test).map_or(metric, |score| &score.metric);
+        let test_metric = test.map(|score| score.metric.as_str()).filter(|name| *name != metric);
+        let (val, test) = (val.map(|score| score.value), test.map(|score| score.value));
+        let peak_bytes = peak_bytes();
+        Self { task, protocol, metric, test_metric, seed, val, test, seconds, peak_bytes }
     }
 
     pub(super) fn text(&self) -> String {
-        let Self { task, protocol, metric, seed, val, test, seconds, peak_bytes } = self;
+        let Self { task, protocol, metric, seed, val, test, seconds, peak_bytes, .. } = self;
         let score = |score: &Option<f64>| score.map_or("none".into(), |x| format!("{x:.4}"));
         let memory =
             peak_bytes.map_or(String::new(), |n| format!(", {:.0} MiB", n as f64 / 1048576.0));
         let (val, test) = (score(val), score(test));
+        let other = self.test_metric.map_or(String::new(), |name| format!("{name} "));
         format!(
-            "{task}, protocol {protocol}, seed {seed}: {metric} validation {val}, test {test} ({seconds:.1} s{memory})"
+            "{task}, protocol {protocol}, seed {seed}: {metric} validation {val}, test {other}{test} ({seconds:.1} s{memory})"
         )
     }
 }

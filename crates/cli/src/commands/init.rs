@@ -12,12 +12,15 @@ use toml::{Table, Value};
 use crate::args::{Declared, Init};
 use crate::config::{CONFIG, Config, section};
 use crate::failure::{Failure, Kind};
+use crate::opened::existing;
 use crate::output::Output;
 
 const SCHEMA: &str = "schema.json";
+/// The time before a seed in which its entity has a row, by default.
+const ACTIVE: &str = "365 days";
 
 pub(crate) fn run(args: &Init, out: &Output) -> Result<(), Failure> {
-    let folder = &args.folder;
+    let folder = existing(&args.folder)?;
     let path = folder.join(CONFIG);
     if path.exists() && !args.force {
         let why = "expected no settings, found this file; remove it, or replace it with --force";
@@ -72,8 +75,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// The task of the command line.
 fn declared(args: &Declared) -> Result<Option<WindowTask>, Failure> {
-    let Declared { task, entity_table, table, aggregate, column, conditions, window, eval_times } =
-        args;
+    let Declared { task, entity_table, table, aggregate, column, .. } = args;
+    let Declared { conditions, entities, window, eval_times, .. } = args;
     let Some(name) = task else { return Ok(None) };
     let mut all = Table::new();
     let texts = [
@@ -89,6 +92,15 @@ fn declared(args: &Declared) -> Result<Option<WindowTask>, Failure> {
             all.insert(key.into(), value.clone().into());
         }
     }
+    // Of entities with a row in the window, each has a label of 1 if the task is whether there is a row.
+    let entities = entities.as_deref();
+    all.insert(
+        "entities".into(),
+        match entities.unwrap_or(if conditions.is_empty() { ACTIVE } else { "with-rows" }) {
+            name @ ("all" | "with-rows") => name.into(),
+            length => active(length),
+        },
+    );
     all.insert("num_eval_timestamps".into(), i64::from(*eval_times).into());
     let conditions = conditions.iter().map(|text| condition(text).map(Value::Table));
     all.insert("filter".into(), Value::Array(conditions.collect::<Result<_, _>>()?));
@@ -96,6 +108,11 @@ fn declared(args: &Declared) -> Result<Option<WindowTask>, Failure> {
         Failure::new(Kind::Usage, format!("--task {name}: {}", e.message()))
     })?;
     Ok(Some(task))
+}
+
+/// Entities with a row in a time before.
+fn active(length: &str) -> Value {
+    Table::from_iter([("active".to_owned(), length.into())]).into()
 }
 
 /// A condition such as `statusId != 1`.
@@ -153,9 +170,7 @@ fn suggested(db: &Database) -> Option<WindowTask> {
     ] {
         all.insert(key.into(), value.into());
     }
-    let mut active = Table::new();
-    active.insert("active".into(), "365 days".into());
-    all.insert("entities".into(), active.into());
+    all.insert("entities".into(), active(ACTIVE));
     let task: WindowTask = all.try_into().ok()?;
     task.to_task(db).ok().filter(|task| !task.train.is_empty()).map(|_| task)
 }

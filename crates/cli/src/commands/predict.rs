@@ -4,19 +4,20 @@ use burn_gnn::data::{
     ColumnKind, ColumnValues, Database, DatabaseColumn, DatabaseTable, LATEST, NEVER, References,
     TaskType, format_time, parse_time,
 };
-use burn_gnn::models::{DatabaseSeeds, RelationalOptions, TrainedDatabase};
+use burn_gnn::models::DatabaseSeeds;
 use serde_json::json;
 
 use crate::args::Predict;
 use crate::failure::{Failure, Kind};
 use crate::opened::Opened;
 use crate::output::Output;
+use crate::writable;
 
 pub(crate) fn run(args: &Predict, out: &Output) -> Result<(), Failure> {
     let at = args.at.as_deref().map(parse_time).transpose();
     let at = at.map_err(|e| Failure::new(Kind::Usage, format!("--at: {e}")))?;
-    let Opened { db, .. } = Opened::new(&args.source, out)?;
-    let trained = TrainedDatabase::load(&args.model, &db, &RelationalOptions::default().device)?;
+    writable::file(&args.out)?;
+    let (db, trained) = Opened::with_model(&args.of, out)?;
     let spec = &trained.spec;
     let entities = db.table(&spec.entity_table)?;
     let seeds = match args.part {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use burn_gnn::data::Targets;
 use burn_gnn::models::{RelationalOptions, train_database};
 
 use super::classify;
@@ -10,22 +11,24 @@ use crate::args::Train;
 use crate::failure::Failure;
 use crate::opened::Opened;
 use crate::output::Output;
+use crate::writable;
 
 pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Failure> {
-    if let Some(data) = classify::data_set(&args.source.folder)? {
+    if let Some(data) = classify::data_set(&args.of.source.folder)? {
         return classify::train(data, args, out, start);
     }
-    let opened = Opened::new(&args.source, out)?;
-    let task = opened.task(args.task.as_deref())?;
+    args.out.as_deref().map_or(Ok(()), writable::folder)?;
+    args.checkpoint.as_deref().map_or(Ok(()), writable::file)?;
+    let (Opened { db, config }, task, protocol) = Opened::with_task(&args.of, out)?;
     let mut options = RelationalOptions {
-        protocol: opened.protocol(args.protocol),
+        protocol,
         progress: out.progress(),
         checkpoint: args.checkpoint.clone(),
-        ..opened.config.options()?
+        ..config.options()?
     };
     options.seed = args.seed.unwrap_or(options.seed);
     options.epochs = args.epochs.unwrap_or(options.epochs);
-    let of = opened.db.task(&task)?;
+    let of = db.task(&task)?;
     out.note(format!(
         "{task}: {} of rows of `{}`, {} training, {} validation and {} test rows, protocol {}, seed {}",
         of.task_type,
@@ -36,16 +39,21 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
         options.protocol,
         options.seed
     ));
-    let trained = train_database(&opened.db, &task, &options)?;
+    if let Targets::Classes(labels) = &of.train.targets {
+        let mut known = labels.iter().filter(|class| **class >= 0);
+        if let Some(first) = known.next().filter(|first| known.all(|class| class == *first)) {
+            out.note(format!(
+                "{task}: all training labels are {first}; check the aggregate, the filter and the entities of the task"
+            ));
+        }
+    }
+    let trained = train_database(&db, &task, &options)?;
     if let Some(folder) = &args.out {
         trained.save(folder)?;
         out.note(format!("wrote the model to {}", folder.display()));
     }
-    // Without both classes the area under the ROC curve is not defined, and the loss takes its place.
-    let has_loss = trained.history.last().is_some_and(|epoch| epoch.metric == "loss");
-    let metric = if has_loss { "loss" } else { of.metric() };
-    let scores = [trained.spec.val, trained.spec.test];
+    let scores = [trained.spec.val.as_ref(), trained.spec.test.as_ref()];
     let run = (task.as_str(), options.protocol.name(), options.seed);
-    let figures = Figures::new(run, metric, scores, start);
+    let figures = Figures::new(run, of.metric(), scores, start);
     out.result(&figures, || figures.text())
 }

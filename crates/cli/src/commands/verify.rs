@@ -34,12 +34,11 @@ struct Leak<'a> {
 }
 
 pub(crate) fn run(args: &Verify, out: &Output) -> Result<(), Failure> {
-    let opened = Opened::new(&args.source, out)?;
-    let task = opened.task(args.task.as_deref())?;
-    let protocol = opened.protocol(args.protocol);
-    let options = VerifyOptions { protocol, seeds: args.seeds, ..VerifyOptions::default() };
+    let (Opened { db, .. }, task, protocol) = Opened::with_task(&args.of, out)?;
+    let options =
+        VerifyOptions { protocol, seeds: args.seeds as usize, ..VerifyOptions::default() };
     let bar = out.elapsed(&format!("verifying {task}"));
-    let report = verify_no_future(&opened.db, &task, &options)?;
+    let report = verify_no_future(&db, &task, &options)?;
     drop(bar);
     let reads = report.reads.iter().map(|read| Read {
         part: read.part.name(),

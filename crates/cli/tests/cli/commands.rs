@@ -71,6 +71,47 @@ fn init_declares_a_task() {
     assert_eq!(summary["tasks"][0]["task_type"], "regression");
 }
 
+/// Without a condition, a row in the window is what the task predicts; so the entities are those with an earlier row.
+#[test]
+fn init_chooses_the_entities_of_a_task() {
+    let dir = Racing::bare();
+    let init = "init races --force --task t --entity-table drivers --table results --window";
+    let of = |options: &[&str]| {
+        let args = init.split(' ').chain(["20 days"]).chain(options.iter().copied());
+        let run = crate::running::run_args(dir.path(), &args.collect::<Vec<_>>());
+        assert_eq!(run.code, 0, "{run:?}");
+        dir.read("races/burn-gnn.toml").split("[[tasks]]").nth(1).unwrap().to_owned()
+    };
+    let active = |length: &str| format!("active = \"{length}\"");
+    for (options, expected) in [
+        (&[][..], active("365 days")),
+        (&["--where", "statusId != 1"], "entities = \"with-rows\"".into()),
+        (&["--entities", "all"], "entities = \"all\"".into()),
+        (&["--where", "statusId != 1", "--entities", "90 days"], active("90 days")),
+    ] {
+        let text = of(options);
+        assert!(text.contains(&expected), "{options:?}: {text}");
+    }
+}
+
+/// Labels of one class: no area under the ROC curve, and a note.
+#[test]
+fn a_metric_that_is_not_defined_is_null() {
+    let dir = Racing::new();
+    let settings = dir.read("races/burn-gnn.toml");
+    let filter = "filter = [{ column = \"statusId\", op = \"!=\", value = 1 }]";
+    assert!(settings.contains(filter));
+    dir.put("races/burn-gnn.toml", &settings.replace(filter, ""));
+    let trained = run(dir.path(), "train races --epochs 1 --out model --json");
+    assert!(trained.err.contains("all training labels are 1"), "{trained:?}");
+    let trained: serde_json::Value = serde_json::from_str(trained.out.trim()).unwrap();
+    let measured = json(dir.path(), "evaluate races --model model --json");
+    for figures in [trained, measured] {
+        assert_eq!(figures["metric"], "roc_auc");
+        assert!(figures["val"].is_null() && figures["test"].is_null(), "{figures}");
+    }
+}
+
 #[test]
 fn inspect_prints_tables_and_tasks() {
     let dir = Racing::new();

@@ -14,6 +14,8 @@ fn command_lines_that_cannot_be_read() {
         ("train a --protocol never", "seed-time"),
         ("train a --seed x", "--seed"),
         ("train a --threads 0", "--threads"),
+        ("train a --threads 60000", "1..=1024"),
+        ("verify a --seeds 0", "--seeds"),
         ("predict a --model m", "--out"),
         ("predict a --model m --out o.csv --at 2020-01-01 --part test", "--part"),
         ("predict a --model m --out o.csv --at yesterday", "2014-12-31"),
@@ -38,10 +40,11 @@ fn command_lines_that_cannot_be_read() {
 fn folders_and_files_that_are_no_database() {
     let dir = Racing::bare();
     for (line, expected) in [
-        ("inspect none", "none"),
+        ("inspect none", "none: expected the folder of a database"),
         ("inspect races", "schema.json"),
         ("inspect races/drivers.csv", "found a file"),
-        ("init none", "none"),
+        ("init none", "none: expected the folder of a database"),
+        ("train none --task t", "none: expected the folder of a database"),
     ] {
         let e = error(dir.path(), line, 1);
         assert!(e.contains(expected), "{line}: {e}");
@@ -141,7 +144,7 @@ fn tasks_and_options_that_do_not_fit() {
 fn models_and_entities_that_do_not_fit() {
     let dir = Racing::trained();
     let e = error(dir.path(), "evaluate races --model none", 1);
-    assert!(e.contains("none"), "{e}");
+    assert!(e.contains("none: ") && e.contains("train --out"), "{e}");
     let e = error(dir.path(), "predict races --model model --out out.txt", 1);
     assert!(e.contains("`.csv` or `.parquet`, found `.txt`"), "{e}");
     let e = error(dir.path(), "predict races --model model --out none/out.csv", 1);
@@ -160,9 +163,63 @@ fn models_and_entities_that_do_not_fit() {
     let line = "predict races --model model --entities some.csv --at 2016-01-01 --out o.csv";
     let e = error(dir.path(), line, 2);
     assert!(e.contains("--at"), "{e}");
+    // A model of another database.
+    let schema = dir.read("races/schema.json");
+    dir.put(
+        "races/schema.json",
+        &schema.replace("\"races\": {", "\"events\": {").replace("\"races\"\n", "\"events\"\n"),
+    );
+    let e = error(dir.path(), "predict races --model model --out o.csv", 1);
+    assert!(e.contains("model does not fit races") && e.contains("trained on"), "{e}");
+    assert!(!dir.path().join("o.csv").exists());
+    dir.put("races/schema.json", &schema);
+    // Damaged files.
+    let weights = std::fs::read(dir.path().join("model/weights.bpk")).unwrap();
+    for bytes in [&weights[..weights.len() / 2], &[]] {
+        std::fs::write(dir.path().join("model/weights.bpk"), bytes).unwrap();
+        let e = error(dir.path(), "predict races --model model --out o.csv", 1);
+        assert!(e.contains("weights.bpk"), "{e}");
+        assert!(!dir.path().join("o.csv").exists());
+    }
     dir.put("model/model.json", "{}");
     let e = error(dir.path(), "evaluate races --model model", 1);
     assert!(e.contains("model.json"), "{e}");
+}
+
+/// Before the time to train is spent: no line about the task is printed.
+#[test]
+fn outputs_that_cannot_be_written() {
+    let dir = Racing::new();
+    dir.put("file", "");
+    for (line, expected) in [
+        ("train races --out file", "file: expected a folder, found a file"),
+        ("train races --out file/model", "file: expected a folder, found a file"),
+        ("train races --checkpoint none/state", "there is no folder `none`"),
+        ("train karate --out none/karate.bpk", "there is no folder `none`"),
+        ("train karate --out races", "expected the name of a file, found a folder"),
+        ("featurize races --out none/f.csv", "there is no folder `none`"),
+    ] {
+        let e = error(dir.path(), line, 1);
+        assert!(e.contains(expected), "{line}: {e}");
+        assert_eq!(run(dir.path(), line).err.lines().count(), 1, "{line}");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let locked = dir.path().join("locked");
+        std::fs::create_dir(&locked).unwrap();
+        std::fs::set_permissions(&locked, PermissionsExt::from_mode(0o500)).unwrap();
+        // The superuser may write anywhere.
+        if std::fs::write(locked.join("probe"), "").is_err() {
+            for line in ["train races --out locked", "train races --out locked/model"] {
+                let e = error(dir.path(), line, 1);
+                assert!(e.contains("ermission denied"), "{line}: {e}");
+            }
+        }
+    }
+    let names = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with('.')).collect();
+    assert!(names.is_empty(), "temporary files remain: {names:?}");
 }
 
 /// `burn-gnn inspect races | head -n 1` is no error.
