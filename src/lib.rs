@@ -29,6 +29,7 @@
 //! | train on sampled mini-batches | [`sampling`] |
 //! | write a layer or an operator | [`ops`] |
 //! | partition a graph, train on several ranks | `dist`, `ranks` (feature `dist`) |
+//! | predict links, complete knowledge graphs, recommend, learn from events | `links` (feature `links`) |
 //! | train on a graph larger than memory | `store` (feature `store`) |
 //!
 //! A build has the CPU backend `flex` by default; the
@@ -46,6 +47,8 @@ pub mod data;
 #[cfg(feature = "dist")]
 pub mod dist;
 pub mod graph;
+#[cfg(feature = "links")]
+pub mod links;
 pub mod models;
 pub mod ops;
 #[cfg(feature = "dist")]

@@ -10,7 +10,7 @@
 //! that `save_graph` wrote, or the `metadata.json` of a graph in DGL's chunked format, whose features stay in their
 //! files. The parts can be opened by `load_partition`; training on them: see the examples `rgcn` and `gcn`.
 
-#[path = "../reproduce/common/mod.rs"]
+#[path = "../reproduce/src/common/mod.rs"]
 mod common;
 
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@
 //!
 //! This binary has no test harness, so that `cargo test` shows its summary.
 
-#[path = "../../examples/reproduce/common/mod.rs"]
+#[path = "../../examples/reproduce/src/common/mod.rs"]
 mod common;
 
 /// `$body` with the constant `$D` set to a rank.

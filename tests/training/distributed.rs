@@ -1,6 +1,6 @@
 //! Ranks of `reproduce rgcn-distributed` load their part and a few numbers, not the data set.
 
-#[path = "../../examples/reproduce/rgcn_distributed/task.rs"]
+#[path = "../../examples/reproduce/src/rgcn_distributed/task.rs"]
 mod task;
 
 use std::collections::BTreeMap;

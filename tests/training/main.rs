@@ -1,6 +1,6 @@
 //! Tests training as in the examples: parts compared with a single machine, accuracy on real data.
 
-#[path = "../../examples/reproduce/common/mod.rs"]
+#[path = "../../examples/reproduce/src/common/mod.rs"]
 mod common;
 
 mod accuracy;

@@ -22,7 +22,7 @@
 //! of seeds 0..9, after 12 to 18 epochs and one second on one thread. Without a terminal progress is printed line by
 //! line.
 
-#[path = "../../reproduce/common/mod.rs"]
+#[path = "../../reproduce/src/common/mod.rs"]
 mod common;
 mod model;
 mod rings;

@@ -13,7 +13,7 @@
 //! shows is the work: every rank trains on the nodes it owns, rows of other nodes come from their owners. A step has
 //! `--batch` times as many nodes as there are ranks; with as large a batch, one rank has the same losses.
 
-#[path = "../../benches/peers/graphs.rs"]
+#[path = "../../../benches/peers/graphs.rs"]
 #[allow(dead_code)] // typed graphs are for the benchmarks
 mod graphs;
 

@@ -1,0 +1,1 @@
+//! Scores pairs of embeddings, with relations or without.

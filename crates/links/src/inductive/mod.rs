@@ -1,0 +1,1 @@
+//! Models that rank entities which training has not seen.

@@ -1,0 +1,1 @@
+//! Trains models of knowledge graphs.

@@ -1,0 +1,1 @@
+//! Losses over scores of true and corrupted links.

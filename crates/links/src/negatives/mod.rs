@@ -1,0 +1,1 @@
+//! Corrupts links: uniform, popular, hard, in-batch, historical and inductive negatives.

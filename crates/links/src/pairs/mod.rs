@@ -1,0 +1,1 @@
+//! Predicts links between the nodes of one graph.

@@ -1,0 +1,1 @@
+//! Ranks candidates in bounded memory, and selects the best of them.

@@ -1,0 +1,1 @@
+//! Recommends items to users.

@@ -1,0 +1,1 @@
+//! Streams of events in time, and models of them.

@@ -1,0 +1,1 @@
+//! Tests of link prediction through the public interface.
