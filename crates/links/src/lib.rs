@@ -13,3 +13,16 @@ mod pairs;
 mod ranking;
 mod recommend;
 mod temporal;
+
+pub use decoders::bilinear::{Bilinear, BilinearConfig};
+pub use decoders::comparison::Comparison;
+pub use decoders::compl_ex::{ComplEx, ComplExConfig};
+pub use decoders::decoder::{Decoder, Side};
+pub use decoders::dist_mult::{DistMult, DistMultConfig};
+pub use decoders::dot::Dot;
+pub use decoders::mlp_decoder::{MlpDecoder, MlpDecoderConfig};
+pub use decoders::rescal::{Rescal, RescalConfig};
+pub use decoders::rotat_e::{RotatE, RotatEConfig, RotatENorm};
+pub use decoders::trans_e::{TransE, TransEConfig, TransENorm};
+pub use decoders::tuck_er::{TuckEr, TuckErConfig};
+pub use losses::link_loss::LinkLoss;

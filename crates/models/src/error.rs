@@ -219,7 +219,8 @@ impl From<burn_gnn_files::DataError> for ModelError {
 }
 
 impl ModelError {
-    pub(crate) fn out_of_range(
+    /// A value outside of its range, [`OutOfRange`](Self::OutOfRange).
+    pub fn out_of_range(
         arg: impl Into<String>,
         range: impl Into<String>,
         value: impl ToString,
@@ -240,17 +241,18 @@ impl ModelError {
     }
 
     /// Returns [`OutOfRange`](Self::OutOfRange) unless `ok`.
-    pub(crate) fn check_range(
-        arg: &str,
-        range: &str,
-        value: impl ToString,
-        ok: bool,
-    ) -> Result<(), Self> {
+    ///
+    /// # Errors
+    /// `ok` is false.
+    pub fn check_range(arg: &str, range: &str, value: impl ToString, ok: bool) -> Result<(), Self> {
         if ok { Ok(()) } else { Err(Self::out_of_range(arg, range, value)) }
     }
 
     /// Checks that sizes are at least 1 and dropout is in `0.0..1.0`.
-    pub(crate) fn check_sizes(sizes: &[(&str, usize)], dropout: f64) -> Result<(), Self> {
+    ///
+    /// # Errors
+    /// A size of 0, or a dropout outside of `0.0..1.0`.
+    pub fn check_sizes(sizes: &[(&str, usize)], dropout: f64) -> Result<(), Self> {
         sizes.iter().try_for_each(|&(arg, size)| Self::check_range(arg, "1..", size, size > 0))?;
         Self::check_range("dropout", "0.0..1.0", dropout, (0.0..1.0).contains(&dropout))
     }
@@ -265,12 +267,10 @@ impl ModelError {
     }
 
     /// Returns [`Length`](Self::Length) if lengths differ; `why` is the reason for the expected length.
-    pub(crate) fn check_length(
-        arg: &str,
-        why: &str,
-        expected: usize,
-        actual: usize,
-    ) -> Result<(), Self> {
+    ///
+    /// # Errors
+    /// `expected` and `actual` differ.
+    pub fn check_length(arg: &str, why: &str, expected: usize, actual: usize) -> Result<(), Self> {
         if expected == actual {
             return Ok(());
         }
@@ -278,7 +278,10 @@ impl ModelError {
     }
 
     /// Returns [`NotDivisible`](Self::NotDivisible) unless `value` divides `of`.
-    pub(crate) fn check_divides(
+    ///
+    /// # Errors
+    /// `of` is no multiple of `value`.
+    pub fn check_divides(
         (arg, value): (&'static str, usize),
         (what, of): (&'static str, usize),
     ) -> Result<(), Self> {

@@ -137,3 +137,10 @@ pub use training::tasks::link_task::LinkTask;
 pub use training::tasks::node_classifier::NodeClassifier;
 pub use training::tasks::node_task::NodeTask;
 pub use training::tasks::seed_task::SeedTask;
+
+/// What sibling crates use: it may change without notice.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::layers::dense::mlp::{root, sigmoid};
+    pub use crate::params::init::Init;
+}

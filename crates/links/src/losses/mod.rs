@@ -1,1 +1,4 @@
-//! Losses over scores of true and corrupted links.
+//! Losses of scores of links and of negatives.
+
+mod functions;
+pub(crate) mod link_loss;

@@ -1,1 +1,5 @@
 //! Tests of link prediction through the public interface.
+
+mod decoders;
+mod differences;
+mod losses;

@@ -9,20 +9,22 @@ use crate::params::autodiff::leaf_like;
 
 /// Initializer and device of the weights of a layer.
 #[derive(Clone, Copy)]
-pub(crate) struct Init<'a> {
-    pub(crate) initializer: &'a Initializer,
-    pub(crate) device: &'a Device,
+pub struct Init<'a> {
+    /// Initializer of weights.
+    pub initializer: &'a Initializer,
+    /// Device of the weights.
+    pub device: &'a Device,
 }
 
 impl<'a> Init<'a> {
     /// Uniform Glorot initialization.
-    pub(crate) fn glorot(device: &'a Device) -> Self {
+    pub fn glorot(device: &'a Device) -> Self {
         Self { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }
     }
 
     /// Initializes a weight from the next random stream, so that in a [`seeded`](crate::seeded) scope it is a function of
     /// the seed.
-    pub(crate) fn weight<const D: usize>(
+    pub fn weight<const D: usize>(
         &self,
         shape: [usize; D],
         (fan_in, fan_out): (usize, usize),
@@ -64,7 +66,7 @@ impl<'a> Init<'a> {
     }
 
     /// Initializes a weight `[d_input, d_output]`.
-    pub(crate) fn matrix(&self, [d_input, d_output]: [usize; 2]) -> Param<Tensor<2>> {
+    pub fn matrix(&self, [d_input, d_output]: [usize; 2]) -> Param<Tensor<2>> {
         self.weight([d_input, d_output], (d_input, d_output))
     }
 

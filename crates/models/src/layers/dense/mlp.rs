@@ -39,7 +39,7 @@ pub(crate) fn apply_some(layer: Option<&Linear>, x: Tensor<2>) -> Tensor<2> {
 }
 
 /// Computes `1 / (1 + e^-x)` in the precision of `x`; Burn's sigmoid computes in f32 on the ndarray backend.
-pub(crate) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+pub fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     (x * 0.5).tanh() * 0.5 + 0.5
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 
 /// Computes `√(max(x, 0) + eps)`, with gradient 0 if `x` is not above 0. There the derivative would be up to `1 / 2√eps`,
 /// multiplied by rounding errors of `x`.
-pub(crate) fn root(x: Tensor<2>, eps: f64) -> Tensor<2> {
+pub fn root(x: Tensor<2>, eps: f64) -> Tensor<2> {
     let flat = x.clone().lower_equal_elem(0.0);
     (x.mask_fill(flat, 0.0) + eps).sqrt()
 }
