@@ -7,7 +7,9 @@
 //! | a published data set by its name | [`datasets::Known`], [`karate_club`], [`crates_graph`] |
 //! | a folder with a data set ([`Dataset`]) | [`load_dataset`], [`load_ogb`], `load_gnn_benchmark` |
 //! | many graphs | [`load_tu_dataset`] |
-//! | triples for link prediction | [`load_knowledge_graph`] |
+//! | triples for link prediction | [`load_knowledge_graph`], with time steps [`load_temporal_triples`] |
+//! | events in time | [`EventStream`], [`load_events`] |
+//! | signals on the nodes of a graph | [`load_series`] |
 //! | a graph file of another program | [`load_edge_list`], [`load_matrix_market`], [`load_node_link`], `load_graphml`, `read_rdf` |
 //! | files of DGL | [`load_chunked`], `load_dgl_csv` |
 //! | a database: tables with keys and times, and tasks | [`Database`] |
@@ -28,6 +30,7 @@ mod columns;
 mod database;
 mod dataset;
 pub mod datasets;
+mod events;
 mod files;
 mod formats;
 mod layouts;
@@ -69,6 +72,9 @@ pub use dataset::node_dataset::Dataset;
 pub use dataset::split::Split;
 pub use datasets::crates_graph::crates_graph;
 pub use datasets::karate::karate_club;
+pub use events::event_graph::EventGraph;
+pub use events::event_split::EventSplit;
+pub use events::event_stream::EventStream;
 pub use formats::attributed_graph::AttributeOptions;
 pub use formats::edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
 #[cfg(feature = "graphml")]
@@ -84,13 +90,16 @@ pub use formats::rdf::{RDF_NODE, RdfGraph, RdfOptions, RdfSyntax, read_rdf};
 #[cfg(feature = "yaml")]
 pub use layouts::dgl::load_dgl_csv;
 pub use layouts::dgl::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_chunked};
+pub use layouts::events_layout::{EventDataset, load_events};
 #[cfg(feature = "npz")]
 pub use layouts::gnn_benchmark::load_gnn_benchmark;
 pub use layouts::load_dataset;
 pub use layouts::ogb::{OgbGraph, load_ogb, load_ogb_graph};
+pub use layouts::series_layout::{NodeSeries, load_series};
 pub use layouts::tables_layout::{
     EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription,
 };
+pub use layouts::temporal_triples::{TemporalKnowledgeGraph, TimedTriple, load_temporal_triples};
 pub use layouts::triples::{KnowledgeGraph, Triple, load_knowledge_graph};
 pub use layouts::tu_dataset::load_tu_dataset;
 pub use saved::graph::{

@@ -2,6 +2,7 @@
 //! DGL, knowledge graphs. [`load_dataset`] selects between this library's layouts by the description in the folder.
 
 pub(crate) mod dgl;
+pub(crate) mod events_layout;
 #[cfg(feature = "npz")]
 pub(crate) mod gnn_benchmark;
 pub(crate) mod matrix;
@@ -10,9 +11,11 @@ pub(crate) mod npy_layout;
 #[cfg(test)]
 mod npy_layout_tests;
 pub(crate) mod ogb;
+pub(crate) mod series_layout;
 pub(crate) mod tables_layout;
 #[cfg(test)]
 mod tables_layout_tests;
+pub(crate) mod temporal_triples;
 pub(crate) mod triples;
 pub(crate) mod tu_dataset;
 

@@ -1,0 +1,161 @@
+//! Reads the layout `series`: one value per time and node, on a fixed graph.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use burn_gnn_files::DataError;
+use burn_gnn_graph::Relation;
+use serde::Deserialize;
+
+use crate::arrays::npy::NpyArray;
+use crate::files::{format_error, ids_below, inside, node_count, read_json, same_count};
+use crate::layouts::metadata::{Layout, METADATA};
+
+/// Value of `layout` in the description.
+const SERIES: &str = "series";
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    node_types: BTreeMap<String, NodeEntry>,
+    edge_types: Vec<EdgeEntry>,
+    series: SeriesEntry,
+    splits: BTreeMap<String, SplitEntry>,
+}
+
+#[derive(Deserialize)]
+struct NodeEntry {
+    count: u64,
+}
+
+#[derive(Deserialize)]
+struct EdgeEntry {
+    count: u64,
+    file: String,
+    weights_file: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct SeriesEntry {
+    file: String,
+}
+
+#[derive(Deserialize)]
+struct SplitEntry {
+    lags: usize,
+    train: PartEntry,
+    test: PartEntry,
+}
+
+#[derive(Deserialize)]
+struct PartEntry {
+    times: Option<[usize; 2]>,
+    samples: Option<[usize; 2]>,
+}
+
+/// Signals on the nodes of a fixed graph: one value per time and node, and a split by time.
+#[derive(Clone, Debug)]
+pub struct NodeSeries {
+    /// Short name.
+    pub name: String,
+    /// Number of time steps.
+    pub steps: usize,
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Values, `[steps, nodes]` row by row.
+    pub values: Vec<f32>,
+    /// The edges, source to destination.
+    pub edges: Relation,
+    /// Weight of each edge; 1 where the folder has no weights.
+    pub weights: Vec<f32>,
+    /// Number of past values that the published models read.
+    pub lags: usize,
+    /// Time steps of the training part. Inputs and targets of its windows lie in it.
+    pub train: Range<usize>,
+    /// Time steps of the test part. Inputs and targets of its windows lie in it.
+    pub test: Range<usize>,
+}
+
+/// Reads a folder of the layout `series`: `metadata.json`, `series/values.npy` `[T, N]`, and edges with optional weights.
+///
+/// A split by samples, where sample `i` reads the times `i..i + lags` and predicts time `i + lags`, becomes ranges of
+/// times; the two ranges then share the times that test samples read.
+///
+/// # Errors
+/// * [`DataError::Io`] for a missing file.
+/// * [`DataError::Version`] for another version of the layout.
+/// * [`DataError::Format`] for all other deviations, such as several edge types and values that are not finite.
+pub fn load_series(dir: impl AsRef<Path>) -> Result<NodeSeries, DataError> {
+    let dir = dir.as_ref();
+    let json = dir.join(METADATA);
+    read(dir, &json).map_err(|e| e.in_file(&json))
+}
+
+fn read(dir: &Path, json: &Path) -> Result<NodeSeries, DataError> {
+    let probe: Layout = read_json(json)?;
+    if probe.layout.as_deref() != Some(SERIES) {
+        let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
+        return Err(format_error(json, format!("expected layout `{SERIES}`, found {found}")));
+    }
+    probe.check_version(json)?;
+    let meta: Metadata = read_json(json)?;
+    let one = |what: &str, found: usize| {
+        format_error(json, format!("{what}: expected exactly one, found {found}"))
+    };
+    let (Some((ntype, node)), 1) = (meta.node_types.first_key_value(), meta.node_types.len())
+    else {
+        return Err(one("node_types", meta.node_types.len()));
+    };
+    let [edge] = &meta.edge_types[..] else {
+        return Err(one("edge_types", meta.edge_types.len()));
+    };
+    let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
+        return Err(one("splits", meta.splits.len()));
+    };
+    let array = NpyArray::read(&inside(dir, json, &meta.series.file)?)?;
+    array.expect_shape(&[None, None])?;
+    let (path, steps, nodes) = (array.path.clone(), array.shape[0], array.shape[1]);
+    same_count(&path, "number of nodes", node.count, nodes)?;
+    node_count(json, ntype, node.count, u64::MAX)?;
+    let values = array.into_f32()?;
+    if let Some(i) = values.iter().position(|v| !v.is_finite()) {
+        let (time, node) = (i / nodes, i % nodes);
+        let why = format!("time {time}, node {node}: expected a finite value, found {}", values[i]);
+        return Err(format_error(&path, why));
+    }
+    let array = NpyArray::read(&inside(dir, json, &edge.file)?)?;
+    array.expect_shape(&[Some(2), None])?;
+    let (path, count) = (array.path.clone(), array.shape[1]);
+    same_count(&path, "number of edges", edge.count, count)?;
+    let mut src = array.into_i64()?;
+    let dst = src.split_off(count);
+    let ids = |what, ids| ids_below(&path, what, ids, nodes);
+    let edges = Relation::from_coo(nodes, nodes, ids("source", src)?, ids("destination", dst)?)?;
+    let weights = match &edge.weights_file {
+        None => vec![1.0; count],
+        Some(file) => {
+            let array = NpyArray::read(&inside(dir, json, file)?)?;
+            array.expect_shape(&[Some(count)])?;
+            array.into_f32()?
+        }
+    };
+    let range = |name: &str, part: &PartEntry| {
+        let times = match (part.times, part.samples) {
+            (Some([start, end]), _) => start..end,
+            (None, Some([start, end])) => start..end.saturating_add(split.lags),
+            (None, None) => {
+                let why = format!("split, {name}: expected `times` or `samples`, found neither");
+                return Err(format_error(json, why));
+            }
+        };
+        if times.start < times.end && times.end <= steps {
+            return Ok(times);
+        }
+        let why = format!("split, {name}: expected times in 0..{steps}, found {times:?}");
+        Err(format_error(json, why))
+    };
+    let (train, test) = (range("train", &split.train)?, range("test", &split.test)?);
+    let (name, lags) = (meta.name, split.lags);
+    Ok(NodeSeries { name, steps, nodes, values, edges, weights, lags, train, test })
+}

@@ -1,0 +1,148 @@
+//! Reads the layout `temporal_triples`: facts of a knowledge graph, each with a time step.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use burn_gnn_files::DataError;
+use serde::Deserialize;
+
+use crate::arrays::npy::NpyArray;
+use crate::files::{
+    format_error, ids_below, inside, node_count, read_bounded, read_json, same_count,
+};
+use crate::layouts::metadata::{Layout, METADATA, Part};
+
+/// Value of `layout` in the description.
+const TEMPORAL: &str = "temporal_triples";
+/// Largest accepted file of names in bytes.
+const MAX_NAMES: u64 = 1 << 30;
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    node_types: BTreeMap<String, Entities>,
+    num_relations: u64,
+    relation_names_file: String,
+    splits: BTreeMap<String, SplitEntry>,
+}
+
+#[derive(Deserialize)]
+struct Entities {
+    count: u64,
+    names_file: String,
+}
+
+#[derive(Deserialize)]
+struct SplitEntry {
+    train: Part,
+    valid: Part,
+    test: Part,
+}
+
+/// A fact that is true at a time step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TimedTriple {
+    /// Time step.
+    pub time: u32,
+    /// Number of the head entity.
+    pub head: u32,
+    /// Number of the relation.
+    pub relation: u32,
+    /// Number of the tail entity.
+    pub tail: u32,
+}
+
+/// A knowledge graph whose facts have time steps: training, validation and test facts in this order of time, and the
+/// names of entities and relations. Facts of a part are sorted by time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TemporalKnowledgeGraph {
+    /// Short name.
+    pub name: String,
+    /// Name of each entity.
+    pub entities: Vec<String>,
+    /// Name of each relation.
+    pub relations: Vec<String>,
+    /// Training facts.
+    pub train: Vec<TimedTriple>,
+    /// Validation facts.
+    pub valid: Vec<TimedTriple>,
+    /// Test facts.
+    pub test: Vec<TimedTriple>,
+}
+
+/// Reads a folder of the layout `temporal_triples`: `metadata.json`, arrays `[4, T]` of heads, relations, tails and time
+/// steps for train, valid and test, and text files with one name per line.
+///
+/// # Errors
+/// * [`DataError::Io`] for a missing file.
+/// * [`DataError::Version`] for another version of the layout.
+/// * [`DataError::Format`] for all other deviations, such as contradictory counts and parts that overlap in time.
+pub fn load_temporal_triples(dir: impl AsRef<Path>) -> Result<TemporalKnowledgeGraph, DataError> {
+    let dir = dir.as_ref();
+    let json = dir.join(METADATA);
+    read(dir, &json).map_err(|e| e.in_file(&json))
+}
+
+fn read(dir: &Path, json: &Path) -> Result<TemporalKnowledgeGraph, DataError> {
+    let probe: Layout = read_json(json)?;
+    if probe.layout.as_deref() != Some(TEMPORAL) {
+        let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
+        return Err(format_error(json, format!("expected layout `{TEMPORAL}`, found {found}")));
+    }
+    probe.check_version(json)?;
+    let meta: Metadata = read_json(json)?;
+    let only = |what: &str, found: usize| {
+        format_error(json, format!("{what}: expected exactly one, found {found}"))
+    };
+    let (Some((ntype, entry)), 1) = (meta.node_types.first_key_value(), meta.node_types.len())
+    else {
+        return Err(only("node_types", meta.node_types.len()));
+    };
+    let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
+        return Err(only("splits", meta.splits.len()));
+    };
+    let names = |file: &str, what: &str, count: u64| -> Result<Vec<String>, DataError> {
+        let path = inside(dir, json, file)?;
+        let text = String::from_utf8(read_bounded(&path, MAX_NAMES)?).map_err(|e| {
+            format_error(&path, format!("expected UTF-8, found {}", e.utf8_error()))
+        })?;
+        same_count(&path, what, count, text.lines().count())?;
+        Ok(text.lines().map(str::to_owned).collect())
+    };
+    let entities = names(&entry.names_file, "number of entities", entry.count)?;
+    node_count(json, ntype, entry.count, u64::MAX)?;
+    let relations = names(&meta.relation_names_file, "number of relations", meta.num_relations)?;
+    let part = |part: &Part| -> Result<Vec<TimedTriple>, DataError> {
+        let array = NpyArray::read(&inside(dir, json, &part.file)?)?;
+        array.expect_shape(&[Some(4), None])?;
+        let (path, count) = (array.path.clone(), array.shape[1]);
+        same_count(&path, "number of facts", part.count, count)?;
+        let mut heads = array.into_i64()?;
+        let mut middle = heads.split_off(count);
+        let mut tails = middle.split_off(count);
+        let times = tails.split_off(count);
+        let ids = |what, ids, bound| ids_below(&path, what, ids, bound);
+        let (heads, middle) =
+            (ids("head", heads, entities.len())?, ids("relation", middle, relations.len())?);
+        let (tails, times) =
+            (ids("tail", tails, entities.len())?, ids("time step", times, u32::MAX as usize)?);
+        let facts = heads.into_iter().zip(middle).zip(tails).zip(times);
+        let fact = |(((head, relation), tail), time)| TimedTriple { time, head, relation, tail };
+        let mut facts: Vec<TimedTriple> = facts.map(fact).collect();
+        facts.sort_by_key(|fact| fact.time);
+        Ok(facts)
+    };
+    let (train, valid, test) = (part(&split.train)?, part(&split.valid)?, part(&split.test)?);
+    for (name, before, after) in [("valid", &train, &valid), ("test", &valid, &test)] {
+        if let (Some(last), Some(first)) = (before.last(), after.first())
+            && first.time <= last.time
+        {
+            let why = format!(
+                "{name}: expected time steps after {}, the last one of the part before it, found {}",
+                last.time, first.time
+            );
+            return Err(format_error(json, why));
+        }
+    }
+    Ok(TemporalKnowledgeGraph { name: meta.name, entities, relations, train, valid, test })
+}
