@@ -73,7 +73,6 @@
 //! | [`evaluate`] ([`Evaluation`]), [`Metric`] | evaluation of a task on a data set; the metric of validation |
 //! | [`predictions`], [`select_rows`], [`id_tensor`] ([`RowId`]) | classes of logits; rows by ids; ids as a tensor |
 //! | [`roc_auc`], [`average_precision`] | scores of two classes, links |
-//! | [`rank_links`], [`filtered_ranks`] ([`TrueTails`], [`LinkMetrics`]) | rankings: MRR, hits |
 //!
 //! | for custom models | description |
 //! | --- | --- |

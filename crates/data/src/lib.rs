@@ -10,6 +10,8 @@
 //! | triples for link prediction | [`load_knowledge_graph`], with time steps [`load_temporal_triples`] |
 //! | events in time | [`EventStream`], [`load_events`] |
 //! | signals on the nodes of a graph | [`load_series`] |
+//! | triples for link prediction | [`load_knowledge_graph`] |
+//! | users, items and their interactions | [`load_interactions`] |
 //! | a graph file of another program | [`load_edge_list`], [`load_matrix_market`], [`load_node_link`], `load_graphml`, `read_rdf` |
 //! | files of DGL | [`load_chunked`], `load_dgl_csv` |
 //! | a database: tables with keys and times, and tasks | [`Database`] |
@@ -93,6 +95,7 @@ pub use layouts::dgl::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunk
 pub use layouts::events_layout::{EventDataset, load_events};
 #[cfg(feature = "npz")]
 pub use layouts::gnn_benchmark::load_gnn_benchmark;
+pub use layouts::interactions::{InteractionPart, Interactions, load_interactions};
 pub use layouts::load_dataset;
 pub use layouts::ogb::{OgbGraph, load_ogb, load_ogb_graph};
 pub use layouts::series_layout::{NodeSeries, load_series};

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod decoders;
+mod errors;
 mod inductive;
 mod knowledge;
 mod losses;
@@ -26,3 +27,12 @@ pub use decoders::rotat_e::{RotatE, RotatEConfig, RotatENorm};
 pub use decoders::trans_e::{TransE, TransEConfig, TransENorm};
 pub use decoders::tuck_er::{TuckEr, TuckErConfig};
 pub use losses::link_loss::LinkLoss;
+pub use ranking::config::{RankingConfig, Ties};
+pub use ranking::dot::dot_scores;
+pub use ranking::id_lists::IdLists;
+pub use ranking::links::{LinkMetrics, filtered_ranks, rank_links};
+pub use ranking::metrics::{MetricsAt, RankingMetrics};
+pub use ranking::ranks::Ranks;
+pub use ranking::timed_tails::TimedTails;
+pub use ranking::top_k::{TopK, top_k, top_k_by};
+pub use ranking::true_tails::TrueTails;

@@ -78,7 +78,6 @@ pub use metrics::classification::{
 pub use metrics::evaluation::Evaluation;
 pub use metrics::metric::Metric;
 pub use metrics::outcome::Outcome;
-pub use metrics::ranking::{LinkMetrics, TrueTails, filtered_ranks, rank_links};
 pub use metrics::rows::Rows;
 pub use metrics::scores::{average_precision, roc_auc, top_k_accuracy};
 pub use networks::gat::{Gat, GatConfig};

@@ -36,7 +36,7 @@ struct NodeType {
 
 #[derive(Deserialize)]
 #[serde(tag = "format", rename_all = "lowercase")]
-enum FeatureEntry {
+pub(super) enum FeatureEntry {
     Coo { shape: [u64; 2], nnz: u64, indices_file: String, values_file: String },
     Dense { shape: [u64; 2], file: Option<String>, scale: Option<f32> },
 }
@@ -167,9 +167,10 @@ fn read(dir: &Path, json: PathBuf) -> Result<Dataset, DataError> {
     })
 }
 
-struct Reader<'a> {
-    dir: &'a Path,
-    json: &'a Path,
+/// Reads arrays of a folder.
+pub(super) struct Reader<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) json: &'a Path,
 }
 
 impl Reader<'_> {
@@ -253,7 +254,7 @@ impl Reader<'_> {
         Ok(graph)
     }
 
-    fn features(
+    pub(super) fn features(
         &self,
         ntype: &str,
         count: u64,

@@ -4,3 +4,4 @@ pub(crate) mod link_split;
 #[cfg(test)]
 mod link_split_tests;
 pub(crate) mod node_split;
+pub(crate) mod time_split;

@@ -3,3 +3,4 @@
 mod decoders;
 mod differences;
 mod losses;
+mod ranking;

@@ -4,6 +4,5 @@ pub(crate) mod classification;
 pub(crate) mod evaluation;
 pub(crate) mod metric;
 pub(crate) mod outcome;
-pub(crate) mod ranking;
 pub(crate) mod rows;
 pub(crate) mod scores;

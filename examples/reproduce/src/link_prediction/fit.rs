@@ -7,7 +7,8 @@ use anyhow::{Result, bail, ensure};
 use burn::module::Module;
 use burn::tensor::Device;
 use burn_gnn::data::{KnowledgeGraph, Triple};
-use burn_gnn::models::{FusedAdamConfig, LinkMetrics, TrueTails, rank_links, seeded};
+use burn_gnn::links::{LinkMetrics, TrueTails, rank_links};
+use burn_gnn::models::{FusedAdamConfig, seeded};
 use burn_gnn::sampling::Loader;
 use clap::Args;
 

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use crate::common::plot::PlotArgs;
 use crate::common::{BackendName, Precision, device};
 use anyhow::Result;
-use burn_gnn::models::LinkMetrics;
+use burn_gnn::links::LinkMetrics;
 use burn_gnn::models::plot::{Panel, Series};
 use clap::{Parser, ValueEnum};
 use fit::{Settings, fit};

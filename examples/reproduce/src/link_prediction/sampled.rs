@@ -9,7 +9,8 @@ use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn::data::{KnowledgeGraph, Triple};
 use burn_gnn::graph::{GraphError, Stream};
-use burn_gnn::models::{TrueTails, id_tensor, select_rows};
+use burn_gnn::links::TrueTails;
+use burn_gnn::models::{id_tensor, select_rows};
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
 use burn_gnn::sampling::{
     Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds,

@@ -2,69 +2,14 @@
 
 use std::fmt;
 
-use burn::tensor::{DType, Tensor};
+use burn::tensor::Tensor;
 use burn_gnn_data::Triple;
-use rayon::prelude::*;
+use burn_gnn_models::ModelError;
 
-use crate::error::ModelError;
-
-/// All true tails of every query (head, relation), each once and ascending.
-///
-/// Made of the triples of all parts it says what a ranking leaves out; made of train triples it lists the answers that
-/// training pulls up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TrueTails {
-    /// Ascending.
-    queries: Vec<[u32; 2]>,
-    /// Tails of query `q`: `tails[starts[q]..starts[q + 1]]`.
-    starts: Vec<usize>,
-    tails: Vec<u32>,
-}
-
-impl TrueTails {
-    /// Of triples in any order; repeated ones count once.
-    ///
-    /// # Cost
-    /// Sorts the triples; 12 bytes per triple while it does, then 4, and 16 per query.
-    pub fn new(triples: impl IntoIterator<Item = Triple>) -> Self {
-        let mut triples: Vec<Triple> = triples.into_iter().collect();
-        triples.par_sort_unstable();
-        triples.dedup();
-        let mut out = Self { starts: vec![0], ..Self::default() };
-        for group in triples.chunk_by(|a, b| (a.head, a.relation) == (b.head, b.relation)) {
-            out.queries.push([group[0].head, group[0].relation]);
-            out.tails.extend(group.iter().map(|t| t.tail));
-            out.starts.push(out.tails.len());
-        }
-        out
-    }
-    /// Number of queries with a true tail.
-    pub fn len(&self) -> usize {
-        self.queries.len()
-    }
-    /// Whether there was no triple.
-    pub fn is_empty(&self) -> bool {
-        self.queries.is_empty()
-    }
-    /// Head, relation and true tails of query `q`, in `0..len()`; queries ascend.
-    ///
-    /// # Panics
-    /// `q` is not below [`len`](Self::len).
-    #[track_caller]
-    pub fn query(&self, q: usize) -> (u32, u32, &[u32]) {
-        let Some(&[head, relation]) = self.queries.get(q) else {
-            panic!(
-                "true_tails: `q` must lie in 0..{} (queries with a true tail), got {q}",
-                self.len()
-            )
-        };
-        (head, relation, &self.tails[self.starts[q]..self.starts[q + 1]])
-    }
-    /// True tails of (head, relation), none where it is no query.
-    pub fn of(&self, head: u32, relation: u32) -> &[u32] {
-        self.queries.binary_search(&[head, relation]).map_or(&[], |q| self.query(q).2)
-    }
-}
+use crate::errors::{check_length, check_range, out_of_range};
+use crate::ranking::config::RankingConfig;
+use crate::ranking::id_lists::IdLists;
+use crate::ranking::true_tails::TrueTails;
 
 /// Averages over ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -141,7 +86,7 @@ impl fmt::Display for LinkMetrics {
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_data::Triple;
-/// use burn_gnn_models::{TrueTails, filtered_ranks};
+/// use burn_gnn_links::{TrueTails, filtered_ranks};
 /// let (asked, other) = (Triple { head: 0, relation: 0, tail: 1 }, Triple { head: 0, relation: 0, tail: 2 });
 /// let scores = Tensor::<2>::from_data([[0.9, 0.5, 0.7, 0.5]], &Device::flex());
 /// // Entity 0 is ahead; entity 2 is ahead too, but true; entity 3 shares the score.
@@ -155,52 +100,22 @@ pub fn filtered_ranks(
     known: &TrueTails,
 ) -> Result<Vec<f64>, ModelError> {
     let [rows, entities] = scores.dims();
-    ModelError::check_length("scores", "one row per triple", triples.len(), rows)?;
+    check_length("scores", "one row per triple", triples.len(), rows)?;
     for t in triples {
         // Known tails ascend.
         let last = known.of(t.head, t.relation).last();
         for (arg, id) in [("tail", Some(&t.tail)), ("known tail", last)] {
             if let Some(&id) = id.filter(|&&id| id as usize >= entities) {
                 let arg = format!("{arg} of ({}, {})", t.head, t.relation);
-                return Err(ModelError::out_of_range(arg, format!("0..{entities}"), id));
+                return Err(out_of_range(arg, format!("0..{entities}"), id));
             }
         }
     }
-    Ok(match scores.dtype() {
-        DType::F64 => ranks::<f64>(scores, triples, known),
-        _ => ranks::<f32>(scores.cast(DType::F32), triples, known),
-    })
-}
-
-fn ranks<T: burn::tensor::Element + PartialOrd + Copy + Sync>(
-    scores: Tensor<2>,
-    triples: &[Triple],
-    known: &TrueTails,
-) -> Vec<f64> {
-    let entities = scores.dims()[1];
-    let data = scores.into_data();
-    let values = data
-        .as_slice::<T>()
-        .unwrap_or_else(|e| unreachable!("scores have the element type asked for: {e:?}"));
-    let rank = |(i, t): (usize, &Triple)| {
-        let row = &values[i * entities..][..entities];
-        let own = row[t.tail as usize];
-        // Not `>`: NaN is ahead as well.
-        let ahead = |s: T| s.partial_cmp(&own).is_none_or(std::cmp::Ordering::is_gt);
-        let (mut before, mut same) = (0usize, 0usize);
-        for &s in row {
-            before += usize::from(ahead(s));
-            same += usize::from(s == own);
-        }
-        // The tail itself, and other true tails, are no competitors.
-        let others = known.of(t.head, t.relation).iter().filter(|&&e| e != t.tail);
-        for s in others.map(|&e| row[e as usize]).chain([own]) {
-            before -= usize::from(ahead(s));
-            same -= usize::from(s == own);
-        }
-        1.0 + before as f64 + same as f64 / 2.0
-    };
-    triples.par_iter().enumerate().map(rank).collect()
+    let targets = IdLists::single(triples.iter().map(|t| t.tail).collect());
+    let known = |q: usize| known.of(triples[q].head, triples[q].relation);
+    let all = RankingConfig::new().with_blocks(rows.max(1), entities.max(1));
+    let ranks = all.rank(entities, &targets, known, |_, _| scores.clone())?;
+    Ok(ranks.all().to_vec())
 }
 
 /// Filtered ranks of the tails of all `triples`, averaged: [`filtered_ranks`] in batches of `batch` triples, whose
@@ -214,7 +129,7 @@ pub fn rank_links(
     batch: usize,
     mut score: impl FnMut(&[Triple]) -> Tensor<2>,
 ) -> Result<LinkMetrics, ModelError> {
-    ModelError::check_sizes(&[("batch", batch)], 0.0)?;
+    check_range("batch", "1..", batch, batch > 0)?;
     let mut ranks = Vec::with_capacity(triples.len());
     for part in triples.chunks(batch) {
         ranks.extend(filtered_ranks(score(part), part, known)?);
@@ -225,7 +140,7 @@ pub fn rank_links(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use burn::tensor::{Device, TensorData};
+    use burn::tensor::{DType, Device, TensorData};
     use burn_gnn_ops::Stream;
 
     fn triple(head: u32, relation: u32, tail: u32) -> Triple {
@@ -304,16 +219,6 @@ mod tests {
         );
         let asked = [triple(0, 0, 1), triple(0, 0, 0), triple(0, 0, 2), triple(0, 0, 0)];
         assert_eq!(filtered_ranks(s, &asked, &TrueTails::default()).unwrap(), [2.0, 3.0, 3.0, 1.5]);
-    }
-
-    #[test]
-    fn queries_and_their_tails() {
-        let known =
-            TrueTails::new([triple(2, 0, 5), triple(0, 1, 4), triple(2, 0, 3), triple(2, 0, 5)]);
-        assert_eq!((known.len(), known.is_empty(), TrueTails::new([]).len()), (2, false, 0));
-        assert_eq!((known.query(0), known.query(1)), ((0, 1, &[4][..]), (2, 0, &[3, 5][..])));
-        assert_eq!((known.of(2, 0), known.of(2, 1)), (&[3, 5][..], &[][..]));
-        assert!(TrueTails::default().of(0, 0).is_empty() && TrueTails::default().is_empty());
     }
 
     #[test]

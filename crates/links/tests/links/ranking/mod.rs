@@ -1,0 +1,4 @@
+//! Ranking and selection, compared with their definitions.
+
+mod ranks;
+mod top_k;
