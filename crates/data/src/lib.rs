@@ -10,7 +10,6 @@
 //! | triples for link prediction | [`load_knowledge_graph`], with time steps [`load_temporal_triples`] |
 //! | events in time | [`EventStream`], [`load_events`] |
 //! | signals on the nodes of a graph | [`load_series`] |
-//! | triples for link prediction | [`load_knowledge_graph`] |
 //! | users, items and their interactions | [`load_interactions`] |
 //! | a graph file of another program | [`load_edge_list`], [`load_matrix_market`], [`load_node_link`], `load_graphml`, `read_rdf` |
 //! | files of DGL | [`load_chunked`], `load_dgl_csv` |
