@@ -140,9 +140,9 @@ impl Outcome {
         Ok(Self::new(scores, kind(labels), own, own))
     }
 
-    /// Factor of the cross entropy of each class; none by default.
+    /// Factor of the cross entropy of each class; `None` keeps those that the task has set, none by default.
     pub(crate) fn with_class_weights(mut self, weights: Option<&Arc<[f32]>>) -> Self {
-        self.class_weights = weights.cloned();
+        self.class_weights = weights.cloned().or(self.class_weights);
         self
     }
 

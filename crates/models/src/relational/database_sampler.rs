@@ -97,7 +97,7 @@ impl DatabaseSampler {
         ModelError::check_range("strategy", range, format!("{strategy:?}"), is_known)?;
         let entity = data.graph().graph().schema().ntype(entity_table)?;
         seeds.check(data.tables()[entity].rows())?;
-        let sampler = data.graph().sampler(fanouts)?.with_strategy(strategy)?;
+        let sampler = data.graph().sampler(fanouts)?.with_strategy(strategy)?.with_disjoint();
         Self::reading(data, entity, seeds, Reading::Trees(sampler), device)
     }
 
@@ -214,8 +214,12 @@ impl DatabaseSampler {
                 });
             }
         };
-        let of_seeds = [(self.entity, &seeds.entities, &seeds.visible)];
-        let mut sample = sampler.sample_before(of_seeds, key)?;
+        let mut sample = if sampler.is_timed() {
+            sampler.sample_before([(self.entity, &seeds.entities, &seeds.visible)], key)?
+        } else {
+            // No row has a time, so every seed sees all rows.
+            sampler.sample([(self.entity, &seeds.entities)], key)?
+        };
         let roots = sample.roots.take().unwrap_or_default();
         let input = |t: usize| {
             let (nodes, roots) = (sample.input_nodes(t), &roots[t]);

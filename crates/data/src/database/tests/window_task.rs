@@ -178,7 +178,7 @@ fn seed_times_are_those_of_relbench() {
         (
             &task.clone().with_step(Duration::ZERO),
             db.clone(),
-            "`step` must be a length of at least",
+            "`step`: expected a length of at least one microsecond",
         ),
         (
             &task.clone().with_step(Duration::from_micros(1)),
