@@ -26,6 +26,14 @@ pub use decoders::rescal::{Rescal, RescalConfig};
 pub use decoders::rotat_e::{RotatE, RotatEConfig, RotatENorm};
 pub use decoders::trans_e::{TransE, TransEConfig, TransENorm};
 pub use decoders::tuck_er::{TuckEr, TuckErConfig};
+pub use knowledge::config::{
+    KgeConfig, KgeInit, KgeKind, KgeOptimizer, KgeTraining, KvsAllObjective,
+};
+pub use knowledge::kge::{Kge, KgeRanks, known_both_ways};
+pub use knowledge::kge_decoder::KgeDecoder;
+pub use knowledge::popularity::popularity_ranks;
+pub use knowledge::train::{KgeEpoch, TrainedKge, train_kge};
+pub use knowledge::type_constraints::TypeConstraints;
 pub use losses::link_loss::LinkLoss;
 pub use ranking::config::{RankingConfig, Ties};
 pub use ranking::dot::dot_scores;

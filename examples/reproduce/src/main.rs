@@ -13,6 +13,7 @@ mod common;
 mod gat;
 mod gcn;
 mod link_prediction;
+mod published;
 mod rgcn;
 mod rgcn_distributed;
 mod sage;
@@ -36,6 +37,7 @@ enum Command {
     Sage(sage::Args),
     SageMinibatch(sage_minibatch::Args),
     LinkPrediction(link_prediction::Args),
+    Published(published::Args),
     RgcnDistributed(rgcn_distributed::Args),
     SageDistributed(sage_distributed::Args),
 }
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Command::Sage(args) => sage::run(&args),
         Command::SageMinibatch(args) => sage_minibatch::run(&args),
         Command::LinkPrediction(args) => link_prediction::run(&args),
+        Command::Published(args) => published::run(&args),
         Command::RgcnDistributed(args) => rgcn_distributed::run(&args),
         Command::SageDistributed(args) => sage_distributed::run(&args),
     })

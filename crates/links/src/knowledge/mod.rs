@@ -1,1 +1,12 @@
-//! Trains models of knowledge graphs.
+//! Embeddings of knowledge graphs: models, training, evaluation.
+
+mod all_candidates;
+pub(crate) mod config;
+pub(crate) mod kge;
+pub(crate) mod kge_decoder;
+pub(crate) mod popularity;
+mod queries;
+mod steps;
+mod table_optimizer;
+pub(crate) mod train;
+pub(crate) mod type_constraints;

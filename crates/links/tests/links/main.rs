@@ -2,5 +2,6 @@
 
 mod decoders;
 mod differences;
+mod knowledge;
 mod losses;
 mod ranking;

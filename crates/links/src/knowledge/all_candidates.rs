@@ -1,0 +1,192 @@
+//! Computes scores of queries against all entities, their loss and its gradients, in blocks of queries.
+//!
+//! For each block of queries the scores `[block, entities]` are computed, turned into the loss and its gradient, and
+//! multiplied back to the gradients of queries and entities. Three products are computed, none twice, and neither scores
+//! nor gradients of a whole batch exist.
+
+use std::sync::Arc;
+
+use burn::tensor::Tensor;
+use burn::tensor::activation::relu;
+use burn_gnn_models::internal::sigmoid;
+use burn_gnn_ops::{LossReduction, cross_entropy_rows};
+
+use crate::decoders::comparison::Comparison;
+
+/// Scores of a block: about 16 MiB in f32.
+const BLOCK: usize = 1 << 22;
+
+/// Part of the loss that depends on the scores of all entities.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Potential<'a> {
+    /// `log Σ exp s - s[first]`, with one entity per query.
+    Softmax(&'a [u32]),
+    /// `Σ log(1 + exp s)`.
+    Bce,
+}
+
+/// Sum of a loss over queries, and its gradients times a scale.
+pub(super) struct AllCandidates {
+    pub(super) loss: f64,
+    /// `[queries, d]`.
+    pub(super) d_queries: Tensor<2>,
+    /// `[entities, d]`.
+    pub(super) d_entities: Tensor<2>,
+}
+
+/// The loss `Σ_i potential(s[i]) - uniform · Σ_e s[i, e]`. Tensors are not tracked; queries have rows.
+pub(super) fn all_candidates(
+    queries: &Tensor<2>,
+    entities: &Tensor<2>,
+    comparison: Comparison,
+    potential: Potential<'_>,
+    (uniform, scale): (f64, f64),
+) -> AllCandidates {
+    let ([n, _], [m, _]) = (queries.dims(), entities.dims());
+    let block = (BLOCK / m.max(1)).clamp(1, n);
+    let squares = |x: &Tensor<2>| x.clone().square().sum_dim(1);
+    let of_entities = (comparison == Comparison::L2).then(|| squares(entities).transpose());
+    let (mut loss, mut d_queries) = (0.0, vec![]);
+    let mut d_entities: Option<Tensor<2>> = None;
+    for from in (0..n).step_by(block) {
+        let rows = from..n.min(from + block);
+        let q = queries.clone().slice_dim(0, rows.clone());
+        let mut scores = q.clone().matmul(entities.clone().transpose());
+        if let Some(of_entities) = &of_entities {
+            let squared = relu(squares(&q) + of_entities.clone() - scores * 2.0);
+            scores = (squared + 1e-12).sqrt().neg();
+        }
+        if uniform != 0.0 {
+            loss -= uniform * scores.clone().sum().into_scalar::<f64>();
+        }
+        let distances = of_entities.as_ref().map(|_| scores.clone());
+        let (of_block, mut grad) = match potential {
+            Potential::Softmax(first) => softmax(scores, &first[rows]),
+            Potential::Bce => bce(scores),
+        };
+        loss += of_block;
+        if uniform != 0.0 {
+            grad = grad - uniform;
+        }
+        let scaled = q.clone() * scale;
+        let (d_q, d_e) = match distances {
+            None => {
+                let d_q = grad.clone().matmul(entities.clone()) * scale;
+                (d_q, grad.transpose().matmul(scaled))
+            }
+            Some(scores) => {
+                // s = -√d², d² = q² + e² - 2 q e: the gradient of d² is grad / (2 s).
+                let grad = grad / scores;
+                let of_q = q * grad.clone().sum_dim(1) - grad.clone().matmul(entities.clone());
+                let of_e = entities.clone() * (grad.clone().sum_dim(0).transpose() * scale)
+                    - grad.transpose().matmul(scaled);
+                (of_q * scale, of_e)
+            }
+        };
+        d_queries.push(d_q);
+        d_entities = Some(match d_entities {
+            None => d_e,
+            Some(sum) => sum + d_e,
+        });
+    }
+    AllCandidates {
+        loss,
+        d_queries: Tensor::cat(d_queries, 0),
+        d_entities: d_entities.unwrap_or_else(|| entities.zeros_like()),
+    }
+}
+
+/// Cross entropy of the entities `first`, and its gradient.
+fn softmax(scores: Tensor<2>, first: &[u32]) -> (f64, Tensor<2>) {
+    let rows: Arc<[u32]> = (0..first.len() as u32).collect();
+    let scores = scores.autodiff().require_grad();
+    let loss = cross_entropy_rows(scores.clone(), &rows, &first.into(), LossReduction::Sum);
+    let value = loss.clone().inner().into_scalar::<f64>();
+    let mut grads = loss.backward();
+    let Some(grad) = scores.grad_remove(&mut grads) else { unreachable!("the scores are tracked") };
+    (value, grad)
+}
+
+/// Softplus of all scores, and its gradient.
+fn bce(scores: Tensor<2>) -> (f64, Tensor<2>) {
+    let softplus = relu(scores.clone()) + scores.clone().abs().neg().exp().log1p();
+    (softplus.sum().into_scalar::<f64>(), sigmoid(scores))
+}
+
+#[cfg(all(test, feature = "flex"))]
+mod tests {
+    use burn::tensor::Device;
+    use burn_gnn_testutil::{assert_close, devices, matrix, values};
+
+    use super::*;
+
+    fn reference(q: &Tensor<2>, e: &Tensor<2>, c: Comparison, first: Option<&[u32]>) -> Tensor<1> {
+        let s = c.all(q.clone(), e.clone());
+        let uniform = s.clone().sum() * 0.01;
+        let sum = match first {
+            Some(first) => {
+                let log_sums = s.clone().exp().sum_dim(1).log().sum();
+                let own = (0..first.len())
+                    .map(|i| {
+                        s.clone().slice([i..i + 1, first[i] as usize..first[i] as usize + 1]).sum()
+                    })
+                    .reduce(|a, b| a + b)
+                    .unwrap();
+                log_sums - own
+            }
+            None => (s.exp() + 1.0).log().sum(),
+        };
+        sum - uniform
+    }
+
+    #[test]
+    fn loss_and_gradients_equal_those_of_autodiff() {
+        for device in devices() {
+            for comparison in [Comparison::Dot, Comparison::L2] {
+                for first in [Some(&[2u32, 0, 6][..]), None] {
+                    let d = &device.clone().autodiff();
+                    let (q, e) =
+                        (matrix(d, "q", 3, 4).require_grad(), matrix(d, "e", 7, 4).require_grad());
+                    let want = reference(&q, &e, comparison, first);
+                    let grads = (want.clone() * 0.5).backward();
+                    let potential = first.map_or(Potential::Bce, Potential::Softmax);
+                    let (qi, ei) = (q.clone().inner(), e.clone().inner());
+                    let got = all_candidates(&qi, &ei, comparison, potential, (0.01, 0.5));
+                    let name = format!("{device:?} {comparison:?} {first:?}");
+                    assert_close(&name, &[got.loss], &values(&want), 1e-10);
+                    for (got, x) in [(got.d_queries, q), (got.d_entities, e)] {
+                        assert_close(&name, &values(&got), &values(&x.grad(&grads).unwrap()), 1e-9);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_do_not_change_results() {
+        let d = &Device::flex();
+        let (q, e) = (matrix(d, "q", 70, 3), matrix(d, "e", 100_000, 3));
+        let first: Vec<u32> = (0..70).collect();
+        let run = |rows: std::ops::Range<usize>| {
+            let potential = Potential::Softmax(&first[rows.clone()]);
+            all_candidates(
+                &q.clone().slice_dim(0, rows),
+                &e,
+                Comparison::Dot,
+                potential,
+                (0.0, 1.0),
+            )
+        };
+        // 41 queries per block.
+        let (all, a, b) = (run(0..70), run(0..41), run(41..70));
+        assert_close("loss", &[all.loss], &[a.loss + b.loss], 1e-12);
+        let d_queries = Tensor::cat(vec![a.d_queries, b.d_queries], 0);
+        assert_close("queries", &values(&all.d_queries), &values(&d_queries), 1e-12);
+        assert_close(
+            "entities",
+            &values(&all.d_entities),
+            &values(&(a.d_entities + b.d_entities)),
+            1e-12,
+        );
+    }
+}

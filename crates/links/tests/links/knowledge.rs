@@ -1,0 +1,194 @@
+//! Models of knowledge graphs: training, ranks, options.
+
+use burn::tensor::Device;
+use burn_gnn_data::{KnowledgeGraph, Triple, load_knowledge_graph};
+use burn_gnn_links::*;
+use burn_gnn_models::{TrueTails, filtered_ranks};
+use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, data, values};
+
+/// Entities on a ring: relation 0 leads to the next, relation 1 to the one after it.
+fn ring(n: u32) -> KnowledgeGraph {
+    let step = |relation, by| (0..n).map(move |i| Triple { head: i, relation, tail: (i + by) % n });
+    KnowledgeGraph {
+        name: "ring".into(),
+        entities: (0..n).map(|i| i.to_string()).collect(),
+        relations: vec!["next".into(), "second".into()],
+        train: step(0, 1).chain(step(1, 2)).collect(),
+        ..KnowledgeGraph::default()
+    }
+}
+
+fn negatives(loss: LinkLoss) -> KgeTraining {
+    KgeTraining::Negatives { count: 8, loss, filtered: true, type_constrained: false }
+}
+
+#[test]
+fn models_learn_a_ring() {
+    let kg = ring(12);
+    let self_adversarial = LinkLoss::SelfAdversarial { margin: 2.0, temperature: 1.0 };
+    let one = KgeTraining::OneVsAll;
+    let bce = KgeTraining::KvsAll { objective: KvsAllObjective::Bce };
+    let softmax = KgeTraining::KvsAll { objective: KvsAllObjective::Softmax };
+    for (kind, training, reciprocal) in [
+        (KgeKind::ComplEx, one, true),
+        (KgeKind::ComplEx, one, false),
+        (KgeKind::ComplEx, bce, true),
+        (KgeKind::ComplEx, softmax, false),
+        (KgeKind::ComplEx, negatives(LinkLoss::SampledSoftmax), true),
+        (KgeKind::DistMult, one, true),
+        (KgeKind::Rescal, one, false),
+        (KgeKind::TuckEr { d_relation: 4 }, one, true),
+        (KgeKind::RotatEL2, one, false),
+        (KgeKind::RotatE, negatives(self_adversarial), false),
+        (KgeKind::TransEL2, one, true),
+        (KgeKind::TransEL1, negatives(self_adversarial), true),
+    ] {
+        let config = KgeConfig {
+            d: 24,
+            epochs: 150,
+            batch: 16,
+            optimizer: KgeOptimizer::Adam,
+            lr: 0.02,
+            training,
+            reciprocal,
+            ..KgeConfig::new(kind)
+        };
+        let trained = train_kge(&kg, &config, &Device::flex(), |_| {}).unwrap();
+        let ranks = trained.model.ranks(&kg.train, &known_both_ways(&kg), None).unwrap();
+        let metrics = ranks.metrics();
+        assert!(metrics.mrr > 0.9, "{kind:?} {training:?} reciprocal {reciprocal}: {metrics}");
+        let loss = |at: usize| trained.history[at].loss;
+        assert!(loss(149) < loss(0), "{kind:?}");
+    }
+}
+
+/// Every pair of entity and relation of the ring has one answer, in both directions.
+#[test]
+fn one_and_all_answers_are_the_same_for_single_answers() {
+    let kg = ring(9);
+    let losses = |training| {
+        let config = KgeConfig {
+            d: 8,
+            epochs: 3,
+            batch: 1000,
+            training,
+            label_smoothing: 0.1,
+            entity_regularization: 0.1,
+            relation_regularization: 0.1,
+            ..KgeConfig::new(KgeKind::ComplEx)
+        };
+        let trained = train_kge(&kg, &config, &Device::flex(), |_| {}).unwrap();
+        trained.history.iter().map(|e| e.loss).collect::<Vec<_>>()
+    };
+    let all = KgeTraining::KvsAll { objective: KvsAllObjective::Softmax };
+    assert_close("losses", &losses(KgeTraining::OneVsAll), &losses(all), 1e-5);
+}
+
+#[test]
+fn training_has_the_same_bits_on_any_number_of_threads() {
+    let kg = ring(60);
+    let all = KgeTraining::KvsAll { objective: KvsAllObjective::Softmax };
+    for training in [KgeTraining::OneVsAll, all, negatives(LinkLoss::SampledSoftmax)] {
+        assert_same_bits_on_threads(format!("{training:?}"), || {
+            let config = KgeConfig {
+                d: 8,
+                epochs: 2,
+                batch: 50,
+                training,
+                entity_dropout: 0.2,
+                query_dropout: 0.1,
+                entity_regularization: 0.1,
+                ..KgeConfig::new(KgeKind::ComplEx)
+            };
+            let trained = train_kge(&kg, &config, &Device::flex(), |_| {}).unwrap();
+            values(&trained.model.entities.val())
+        });
+    }
+}
+
+#[test]
+fn scores_and_ranks_of_both_sides() {
+    let kg = ring(7);
+    let config = KgeConfig { d: 8, reciprocal: false, ..KgeConfig::new(KgeKind::ComplEx) };
+    let model = Kge::try_new(&config, 7, 2, &Device::flex()).unwrap();
+    let tails = &kg.train[2..5];
+    let heads: Vec<Triple> = tails.iter().map(|t| t.reciprocal(2)).collect();
+    let mixed = [heads[0], tails[0], tails[1], heads[1], heads[2], tails[2]];
+    let got = values(&model.score_tails(&mixed).unwrap());
+    let row = |all: &[f64], i: usize| all[7 * i..][..7].to_vec();
+    let (t, h) =
+        (values(&model.score_tails(tails).unwrap()), values(&model.score_tails(&heads).unwrap()));
+    let want: Vec<f64> =
+        [row(&h, 0), row(&t, 0), row(&t, 1), row(&h, 1), row(&h, 2), row(&t, 2)].concat();
+    assert_close("mixed sides", &got, &want, 1e-6);
+    // Scores of triples are entries of both.
+    let pairs = values(&model.score(tails).unwrap());
+    for (i, triple) in tails.iter().enumerate() {
+        assert_close("tail", &[t[7 * i + triple.tail as usize]], &[pairs[i]], 1e-5);
+        assert_close("head", &[h[7 * i + triple.head as usize]], &[pairs[i]], 1e-5);
+    }
+    let known = known_both_ways(&kg);
+    let ranks = model.ranks(&kg.train, &known, None).unwrap();
+    let all = model.score_tails(&kg.train).unwrap();
+    assert_eq!(ranks.tails, filtered_ranks(all, &kg.train, &known).unwrap());
+    // Every entity occurs at both ends of both relations: types change nothing.
+    let types = TypeConstraints::new(&kg.train, 2);
+    assert_eq!(model.ranks(&kg.train, &known, Some(&types)).unwrap(), ranks);
+    let few = TypeConstraints::new(&kg.train[..1], 2);
+    let best = model.ranks(&kg.train[..1], &TrueTails::default(), Some(&few)).unwrap();
+    assert_eq!((&best.tails[..], &best.heads[..]), (&[1.0][..], &[1.0][..]));
+    let wrong = [Triple { head: 0, relation: 4, tail: 0 }];
+    let e = model.score_tails(&wrong).unwrap_err().to_string();
+    assert_eq!(e, "`triples[0].relation` must lie in 0..4, got 4");
+}
+
+#[test]
+fn options_are_checked() {
+    let rejected = |text: &str, why: &str| {
+        let e = KgeConfig::from_json(text).unwrap_err().to_string();
+        assert!(e.contains(why), "{text}: {e}");
+    };
+    rejected(r#"{ "dim": 3 }"#, "unknown field `dim`");
+    rejected(r#"{ "d": 0 }"#, "`d` must lie in 1.., got 0");
+    rejected(r#"{ "kind": "transe_l1" }"#, "`training` must lie in `negatives`");
+    rejected(r#"{ "label_smoothing": 1.0 }"#, "`label_smoothing`");
+    rejected(r#"{ "lr": 0 }"#, "`lr`");
+    rejected(r#"{ "regularization_power": 4 }"#, "`regularization_power` must lie in 2..=3, got 4");
+    let config = KgeConfig {
+        training: negatives(LinkLoss::SelfAdversarial { margin: 6.0, temperature: 1.0 }),
+        init: KgeInit::Uniform(0.3),
+        ..KgeConfig::new(KgeKind::TuckEr { d_relation: 30 })
+    };
+    let text = serde_json::to_string(&config).unwrap();
+    assert_eq!(KgeConfig::from_json(&text).unwrap(), config);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("options.json");
+    std::fs::write(&file, &text).unwrap();
+    assert_eq!(KgeConfig::load(&file).unwrap(), config);
+    std::fs::write(&file, "{").unwrap();
+    assert!(KgeConfig::load(&file).unwrap_err().to_string().contains("options.json"));
+    let none = KnowledgeGraph { train: vec![], ..ring(3) };
+    let e = train_kge(&none, &KgeConfig::default(), &Device::flex(), |_| {}).unwrap_err();
+    assert!(e.to_string().contains("no labelled row"), "{e}");
+}
+
+#[test]
+fn umls_is_learned_above_popularity() {
+    let Some(folder) = data("umls") else { return };
+    let kg = load_knowledge_graph(folder).unwrap();
+    let device = Device::flex();
+    let config = KgeConfig {
+        d: 64,
+        epochs: 20,
+        batch: 256,
+        entity_regularization: 0.01,
+        relation_regularization: 0.01,
+        eval_every: 10,
+        ..KgeConfig::new(KgeKind::ComplEx)
+    };
+    let trained = train_kge(&kg, &config, &device, |_| {}).unwrap();
+    let known = known_both_ways(&kg);
+    let ours = trained.model.ranks(&kg.test, &known, None).unwrap().metrics().mrr;
+    let popular = popularity_ranks(&kg, &kg.test, &known, &device).unwrap().metrics().mrr;
+    assert!(ours > 0.85 && ours > popular + 0.2, "{ours} and {popular}");
+}

@@ -1,0 +1,154 @@
+//! Rows of knowledge graphs: filtered MRR of embeddings.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use burn::tensor::Device;
+use burn_gnn::data::{KnowledgeGraph, load_knowledge_graph};
+use burn_gnn::links::{
+    KgeConfig, KgeKind, KgeTraining, known_both_ways, popularity_ranks, train_kge,
+};
+
+use super::Args;
+use super::row::Row;
+use super::sets::{Set, Sets};
+
+const PROTOCOL: &str = "filtered ranks of heads and tails among all entities, mean of ties";
+
+/// Models in the order of their rows, with their default decoders.
+const MODELS: [(&str, KgeKind); 6] = [
+    ("complex", KgeKind::ComplEx),
+    ("distmult", KgeKind::DistMult),
+    ("rescal", KgeKind::Rescal),
+    ("rotate", KgeKind::RotatEL2),
+    ("transe", KgeKind::TransEL2),
+    ("tucker", KgeKind::TuckEr { d_relation: 64 }),
+];
+
+/// Published MRR: LibKGE (Ruffinelli, Broscheit, Gemulla, ICLR 2020, and its repository) and CoDEx (Safavi, Koutra, EMNLP
+/// 2020).
+const PUBLISHED: [(&str, &str, f64); 13] = [
+    ("codex_m", "complex", 0.337),
+    ("codex_m", "rescal", 0.317),
+    ("codex_s", "complex", 0.465),
+    ("codex_s", "rescal", 0.404),
+    ("codex_s", "transe", 0.354),
+    ("codex_s", "tucker", 0.444),
+    ("fb15k237", "complex", 0.348),
+    ("fb15k237", "distmult", 0.343),
+    ("fb15k237", "rescal", 0.356),
+    ("fb15k237", "rotate", 0.333),
+    ("fb15k237", "transe", 0.313),
+    ("wn18rr", "complex", 0.475),
+    ("wn18rr", "rotate", 0.478),
+];
+
+/// Options in files, chosen on validation triples.
+const SETTINGS: [(&str, &str, &str); 0] = [];
+
+pub(super) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Result<()> {
+    for set in sets.of_layout("triples").filter(|set| args.wants_set(&set.name)) {
+        let wanted = |&(name, _): &(&str, KgeKind)| args.wants(&set.name, name);
+        let models: Vec<_> = MODELS.into_iter().filter(wanted).collect();
+        if models.is_empty() {
+            continue;
+        }
+        let kg = load_knowledge_graph(&set.folder)
+            .with_context(|| format!("loading {}", set.folder.display()))?;
+        let known = known_both_ways(&kg);
+        let device = Device::flex();
+        let baseline = popularity_ranks(&kg, &kg.test, &known, &device)?.metrics().mrr;
+        for (name, kind) in models {
+            emit(row(args, set, &kg, (name, kind), baseline)?);
+        }
+    }
+    Ok(())
+}
+
+fn row(
+    args: &Args,
+    set: &Set,
+    kg: &KnowledgeGraph,
+    (name, kind): (&str, KgeKind),
+    baseline: f64,
+) -> Result<Row> {
+    let (start, device) = (Instant::now(), Device::flex());
+    let config = settings(args, set, kg, (name, kind))?;
+    let known = known_both_ways(kg);
+    let mut ours = vec![];
+    for seed in 0..args.seeds {
+        let config = KgeConfig { seed, ..config.clone() };
+        let trained = train_kge(kg, &config, &device, |e| progress(args, e))?;
+        let metrics = trained.model.ranks(&kg.test, &known, None)?.metrics();
+        args.note(format!("{}/{name}, seed {seed}: test {metrics}", set.name));
+        ours.push(metrics.mrr);
+    }
+    let published = PUBLISHED.iter().find(|(s, m, _)| (*s, *m) == (&set.name[..], name));
+    Ok(Row {
+        set: set.name.clone(),
+        model: name.to_owned(),
+        protocol: PROTOCOL.to_owned(),
+        metric: "MRR".to_owned(),
+        published: published.map(|p| p.2),
+        baseline: Some(baseline),
+        ours,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+fn progress(args: &Args, e: &burn_gnn::links::KgeEpoch) {
+    let valid = e.valid.map_or_else(String::new, |m| format!("  valid {m}"));
+    args.note(format!("epoch {:>3}  loss {:.4}  {:.1} s{valid}", e.epoch, e.loss, e.seconds));
+}
+
+/// The options of a file, or the best of a few on validation triples.
+fn settings(
+    args: &Args,
+    set: &Set,
+    kg: &KnowledgeGraph,
+    (name, kind): (&str, KgeKind),
+) -> Result<KgeConfig> {
+    if let Some((.., text)) = SETTINGS.iter().find(|(s, m, _)| (*s, *m) == (&set.name[..], name)) {
+        return Ok(KgeConfig::from_json(text)?);
+    }
+    let base = defaults(kind, kg);
+    if kg.valid.is_empty() {
+        return Ok(base);
+    }
+    let mut best: Option<(f64, KgeConfig)> = None;
+    for factor in [0.1, 1.0, 10.0] {
+        let config = KgeConfig {
+            entity_regularization: factor * base.entity_regularization,
+            relation_regularization: factor * base.relation_regularization,
+            seed: 1_000,
+            ..base.clone()
+        };
+        let trained = train_kge(kg, &config, &Device::flex(), |e| progress(args, e))?;
+        let mrr = trained.valid().map_or(0.0, |m| m.mrr);
+        args.note(format!("{}/{name}: regularisation × {factor}: valid MRR {mrr:.4}", set.name));
+        if best.as_ref().is_none_or(|(other, _)| mrr > *other) {
+            best = Some((mrr, config));
+        }
+    }
+    Ok(best.map_or(base, |(_, config)| config))
+}
+
+/// Options that are good on several sets. Large sets draw negatives.
+fn defaults(kind: KgeKind, kg: &KnowledgeGraph) -> KgeConfig {
+    let base = KgeConfig {
+        entity_regularization: 0.01,
+        relation_regularization: 0.01,
+        ..KgeConfig::new(kind)
+    };
+    let scores = 2.0 * kg.train.len() as f64 * kg.entities.len() as f64;
+    if scores < 1e9 {
+        return base;
+    }
+    let training = KgeTraining::Negatives {
+        count: 2_000,
+        loss: burn_gnn::links::LinkLoss::SampledSoftmax,
+        filtered: false,
+        type_constrained: false,
+    };
+    KgeConfig { training, batch: 1_024, ..base }
+}
