@@ -5,15 +5,15 @@ use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_data::{KnowledgeGraph, Triple};
 use burn_gnn_models::internal::Init;
-use burn_gnn_models::{
-    LinkMetrics, ModelError, TrueTails, filtered_ranks, id_tensor, seeded, select_rows,
-};
+use burn_gnn_models::{ModelError, id_tensor, seeded, select_rows};
 
 use super::config::{KgeConfig, KgeInit, KgeKind};
 use super::kge_decoder::KgeDecoder;
 use super::queries::both_ways;
 use super::type_constraints::TypeConstraints;
 use crate::decoders::decoder::{Decoder, Side};
+use crate::ranking::links::{LinkMetrics, filtered_ranks};
+use crate::ranking::true_tails::TrueTails;
 
 /// Scores of a block of triples that are ranked at a time: about 64 MiB in f32.
 const BLOCK: usize = 1 << 24;

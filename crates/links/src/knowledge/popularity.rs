@@ -2,9 +2,11 @@
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_data::{KnowledgeGraph, Triple};
-use burn_gnn_models::{ModelError, TrueTails, filtered_ranks};
+use burn_gnn_models::ModelError;
 
 use super::kge::KgeRanks;
+use crate::ranking::links::filtered_ranks;
+use crate::ranking::true_tails::TrueTails;
 
 /// Scores of a block of triples.
 const BLOCK: usize = 1 << 22;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::optim::{AdaGradConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Gradients, IndexingUpdateOp, Tensor, TensorData};
-use burn_gnn_models::{FusedAdamConfig, ModelError, TrueTails, id_tensor, select_rows};
+use burn_gnn_models::{FusedAdamConfig, ModelError, id_tensor, select_rows};
 use burn_gnn_ops::{Stream, dropout};
 
 use super::all_candidates::{Potential, all_candidates};
@@ -14,6 +14,7 @@ use super::table_optimizer::{ADAGRAD_EPSILON, TableOptimizer};
 use super::type_constraints::TypeConstraints;
 use crate::decoders::decoder::{Decoder, Side};
 use crate::losses::link_loss::LinkLoss;
+use crate::ranking::true_tails::TrueTails;
 
 /// Model and optimizers in training. The table of entities is not tracked, so that its steps are in place.
 pub(super) struct Steps<'a, D: Decoder> {

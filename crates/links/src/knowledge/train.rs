@@ -5,13 +5,14 @@ use std::time::Instant;
 use burn::module::{Module, Param};
 use burn::tensor::Device;
 use burn_gnn_data::{KnowledgeGraph, Triple};
-use burn_gnn_models::{LinkMetrics, ModelError};
+use burn_gnn_models::ModelError;
 use burn_gnn_ops::Stream;
 
 use super::config::KgeConfig;
 use super::kge::{Kge, known_both_ways};
 use super::kge_decoder::KgeDecoder;
 use super::steps::Steps;
+use crate::ranking::links::LinkMetrics;
 
 /// An epoch of [`train_kge`].
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,6 @@
 use burn::tensor::Device;
 use burn_gnn_data::{KnowledgeGraph, Triple, load_knowledge_graph};
 use burn_gnn_links::*;
-use burn_gnn_models::{TrueTails, filtered_ranks};
 use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, data, values};
 
 /// Entities on a ring: relation 0 leads to the next, relation 1 to the one after it.
@@ -56,7 +55,9 @@ fn models_learn_a_ring() {
         let trained = train_kge(&kg, &config, &Device::flex(), |_| {}).unwrap();
         let ranks = trained.model.ranks(&kg.train, &known_both_ways(&kg), None).unwrap();
         let metrics = ranks.metrics();
-        assert!(metrics.mrr > 0.9, "{kind:?} {training:?} reciprocal {reciprocal}: {metrics}");
+        // DistMult is symmetric: it cannot tell the next entity from the previous one.
+        let least = if kind == KgeKind::DistMult { 0.6 } else { 0.9 };
+        assert!(metrics.mrr > least, "{kind:?} {training:?} reciprocal {reciprocal}: {metrics}");
         let loss = |at: usize| trained.history[at].loss;
         assert!(loss(149) < loss(0), "{kind:?}");
     }

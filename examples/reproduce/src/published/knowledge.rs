@@ -79,8 +79,9 @@ fn row(
     for seed in 0..args.seeds {
         let config = KgeConfig { seed, ..config.clone() };
         let trained = train_kge(kg, &config, &device, |e| progress(args, e))?;
-        let metrics = trained.model.ranks(&kg.test, &known, None)?.metrics();
-        args.note(format!("{}/{name}, seed {seed}: test {metrics}", set.name));
+        let part = if args.tune { &kg.valid } else { &kg.test };
+        let metrics = trained.model.ranks(part, &known, None)?.metrics();
+        args.note(format!("{}/{name}, seed {seed}: {metrics}", set.name));
         ours.push(metrics.mrr);
     }
     let published = PUBLISHED.iter().find(|(s, m, _)| (*s, *m) == (&set.name[..], name));
@@ -88,7 +89,7 @@ fn row(
         set: set.name.clone(),
         model: name.to_owned(),
         protocol: PROTOCOL.to_owned(),
-        metric: "MRR".to_owned(),
+        metric: if args.tune { "valid MRR" } else { "MRR" }.to_owned(),
         published: published.map(|p| p.2),
         baseline: Some(baseline),
         ours,
@@ -108,6 +109,9 @@ fn settings(
     kg: &KnowledgeGraph,
     (name, kind): (&str, KgeKind),
 ) -> Result<KgeConfig> {
+    if let Some(file) = &args.settings {
+        return Ok(KgeConfig::load(file)?);
+    }
     if let Some((.., text)) = SETTINGS.iter().find(|(s, m, _)| (*s, *m) == (&set.name[..], name)) {
         return Ok(KgeConfig::from_json(text)?);
     }

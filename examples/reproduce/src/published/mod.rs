@@ -35,6 +35,12 @@ pub(crate) struct Args {
     /// Print each row as a JSON object.
     #[arg(long)]
     json: bool,
+    /// Options of knowledge graphs in a JSON file, instead of those of the row.
+    #[arg(long)]
+    settings: Option<PathBuf>,
+    /// Stop at validation: choose options without reading test data.
+    #[arg(long)]
+    tune: bool,
     /// Print the progress of training, to standard error.
     #[arg(long)]
     progress: bool,
