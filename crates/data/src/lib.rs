@@ -7,10 +7,11 @@
 //! | a published data set by its name | [`datasets::Known`], [`karate_club`], [`crates_graph`] |
 //! | a folder with a data set ([`Dataset`]) | [`load_dataset`], [`load_ogb`], `load_gnn_benchmark` |
 //! | many graphs | [`load_tu_dataset`] |
-//! | triples for link prediction | [`load_knowledge_graph`], with time steps [`load_temporal_triples`] |
+//! | triples for link prediction | [`load_knowledge_graph`], [`load_triple_negatives`], [`load_inductive_triples`], with time steps [`load_temporal_triples`] |
 //! | events in time | [`EventStream`], [`load_events`] |
 //! | signals on the nodes of a graph | [`load_series`] |
 //! | users, items and their interactions | [`load_interactions`] |
+//! | a graph with links to predict | [`load_links`] |
 //! | a graph file of another program | [`load_edge_list`], [`load_matrix_market`], [`load_node_link`], `load_graphml`, `read_rdf` |
 //! | files of DGL | [`load_chunked`], `load_dgl_csv` |
 //! | a database: tables with keys and times, and tasks | [`Database`] |
@@ -95,6 +96,7 @@ pub use layouts::events_layout::{EventDataset, load_events};
 #[cfg(feature = "npz")]
 pub use layouts::gnn_benchmark::load_gnn_benchmark;
 pub use layouts::interactions::{InteractionPart, Interactions, load_interactions};
+pub use layouts::links::{LinkSet, NodePair, load_links};
 pub use layouts::load_dataset;
 pub use layouts::ogb::{OgbGraph, load_ogb, load_ogb_graph};
 pub use layouts::series_layout::{NodeSeries, load_series};
@@ -102,7 +104,10 @@ pub use layouts::tables_layout::{
     EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription,
 };
 pub use layouts::temporal_triples::{TemporalKnowledgeGraph, TimedTriple, load_temporal_triples};
-pub use layouts::triples::{KnowledgeGraph, Triple, load_knowledge_graph};
+pub use layouts::triples::{
+    EntityNegatives, InductiveKnowledgeGraph, KnowledgeGraph, Triple, TripleNegatives,
+    load_inductive_triples, load_knowledge_graph, load_triple_negatives,
+};
 pub use layouts::tu_dataset::load_tu_dataset;
 pub use saved::graph::{
     MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, save_graph,

@@ -13,6 +13,10 @@ pub(crate) const METADATA: &str = "metadata.json";
 const VERSION: u32 = 1;
 /// Value of `layout` in the description of a knowledge graph.
 pub(crate) const TRIPLES: &str = "triples";
+/// Value of `layout` in the description of two knowledge graphs for inductive link prediction.
+pub(crate) const INDUCTIVE_TRIPLES: &str = "inductive_triples";
+/// Value of `layout` in the description of a graph whose links are split.
+pub(crate) const LINKS: &str = "links";
 
 /// Fields that are parsed before the rest of the description.
 #[derive(Deserialize)]

@@ -6,6 +6,7 @@ pub(crate) mod events_layout;
 #[cfg(feature = "npz")]
 pub(crate) mod gnn_benchmark;
 pub(crate) mod interactions;
+pub(crate) mod links;
 pub(crate) mod matrix;
 pub(crate) mod metadata;
 pub(crate) mod npy_layout;

@@ -1,6 +1,9 @@
 //! Reads knowledge graphs: triples of entities and relations, for link prediction.
 
+mod inductive;
 mod knowledge_graph;
+mod negatives;
+mod npy_parts;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -11,16 +14,13 @@ use std::path::{Path, PathBuf};
 use burn_gnn_files::DataError;
 use serde::Deserialize;
 
-use crate::arrays::npy::NpyArray;
-use crate::files::{
-    format_error, ids_below, inside, node_count, read_bounded, read_json, same_count,
-};
+use crate::files::{format_error, node_count, read_json};
 use crate::layouts::metadata::{Layout, METADATA, Part, TRIPLES};
+pub use inductive::{EntityNegatives, InductiveKnowledgeGraph, load_inductive_triples};
 pub use knowledge_graph::{KnowledgeGraph, Triple};
+pub use negatives::{TripleNegatives, load_triple_negatives};
+use npy_parts::{Entities, read_names, read_triples};
 use text::TextTriples;
-
-/// Largest accepted file of names in bytes. A million names of a hundred letters take 100 MB.
-const MAX_NAMES: u64 = 1 << 30;
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -29,12 +29,6 @@ struct Metadata {
     num_relations: u64,
     relation_names_file: String,
     splits: BTreeMap<String, SplitEntry>,
-}
-
-#[derive(Deserialize)]
-struct Entities {
-    count: u64,
-    names_file: String,
 }
 
 #[derive(Deserialize)]
@@ -124,37 +118,17 @@ fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, DataError> {
     let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
         return Err(only("splits", meta.splits.len()));
     };
-    let names = |file: &str, what: &str, count: u64| -> Result<Vec<String>, DataError> {
-        let path = inside(dir, &json, file)?;
-        let text = String::from_utf8(read_bounded(&path, MAX_NAMES)?);
-        let text = text.map_err(|e| {
-            format_error(&path, format!("expected UTF-8, found {}", e.utf8_error()))
-        })?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        // Lines are counted before names are allocated, because a name takes more memory than an empty line.
-        let found = text.lines().count();
-        same_count(&path, what, count, found)?;
-        let mut names = Vec::with_capacity(found);
-        names.extend(text.lines().map(str::to_owned));
-        Ok(names)
-    };
-    let entity_names = names(&entities.names_file, "number of entities", entities.count)?;
+    let entity_names =
+        read_names(dir, &json, &entities.names_file, "number of entities", entities.count)?;
     node_count(&json, ntype, entities.count, u64::MAX)?;
-    let relations = names(&meta.relation_names_file, "number of relations", meta.num_relations)?;
-    let part = |p: &Part| -> Result<Vec<Triple>, DataError> {
-        let array = NpyArray::read(&inside(dir, &json, &p.file)?)?;
-        array.expect_shape(&[Some(3), None])?;
-        let (path, count) = (array.path.clone(), array.shape[1]);
-        same_count(&path, "number of triples", p.count, count)?;
-        let mut heads = array.into_i64()?;
-        let mut middle = heads.split_off(count);
-        let tails = middle.split_off(count);
-        let entity = |what, ids| ids_below(&path, what, ids, entity_names.len());
-        let (heads, tails) = (entity("head", heads)?, entity("tail", tails)?);
-        let middle = ids_below(&path, "relation", middle, relations.len())?;
-        let joined = heads.into_iter().zip(middle).zip(tails);
-        Ok(joined.map(|((head, relation), tail)| Triple { head, relation, tail }).collect())
-    };
+    let relations = read_names(
+        dir,
+        &json,
+        &meta.relation_names_file,
+        "number of relations",
+        meta.num_relations,
+    )?;
+    let part = |p: &Part| read_triples(dir, &json, p, entity_names.len(), relations.len());
     let (train, valid, test) = (part(&split.train)?, part(&split.valid)?, part(&split.test)?);
     tracing::debug!(
         name = meta.name,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::arrays::npy::npy_bytes;
 use crate::files::corrupt_file::{damage, spoil};
-use crate::{KnowledgeGraph, Triple, load_dataset, load_knowledge_graph};
+use crate::{KnowledgeGraph, Triple, load_dataset, load_knowledge_graph, load_triple_negatives};
 
 fn triple(head: u32, relation: u32, tail: u32) -> Triple {
     Triple { head, relation, tail }
@@ -204,5 +204,43 @@ proptest! {
         if let Ok(kg) = toy(spoiled) {
             prop_assert!(kg.train_graph().is_ok());
         }
+    }
+}
+
+#[test]
+fn false_triples_are_read_where_there_are_some() {
+    let with = |dir: &Path, meta: &mut Value| {
+        put(dir, "valid_negatives", "<i4", "(3, 1)", bytemuck::cast_slice(&[0i32, 1, 1]));
+        put(dir, "test_negatives", "<i4", "(3, 0)", &[]);
+        meta["hard_negatives"] = json!({
+            "valid": {"file": "triples/valid_negatives.npy", "count": 1},
+            "test": {"file": "triples/test_negatives.npy", "count": 0},
+        });
+    };
+    let read = |edit: &dyn Fn(&Path, &mut Value)| {
+        let mut found = None;
+        let kg = toy(|dir, meta| {
+            edit(dir, meta);
+            std::fs::write(dir.join("metadata.json"), meta.to_string()).unwrap();
+            let kg = load_knowledge_graph(dir).unwrap();
+            found = Some(load_triple_negatives(dir, &kg));
+        });
+        drop(kg.unwrap());
+        found.unwrap()
+    };
+    assert_eq!(read(&|_, _| {}).unwrap(), None);
+    let negatives = read(&with).unwrap().unwrap();
+    assert_eq!((&*negatives.valid, &*negatives.test), (&[triple(0, 1, 1)][..], &[][..]));
+    let far = read(&|dir, meta| {
+        with(dir, meta);
+        put(dir, "valid_negatives", "<i4", "(3, 1)", bytemuck::cast_slice(&[0i32, 2, 1]));
+    });
+    let far = far.unwrap_err().to_string();
+    assert!(far.contains("relation of entry 0: expected 0..2, found 2"), "{far}");
+    if let Some(dir) = data("codex_s") {
+        let kg = load_knowledge_graph(&dir).unwrap();
+        let negatives = load_triple_negatives(&dir, &kg).unwrap().unwrap();
+        assert_eq!((negatives.valid.len(), negatives.test.len()), (1827, 1828));
+        assert!(negatives.test.iter().all(|t| !kg.test.contains(t)));
     }
 }
