@@ -26,6 +26,11 @@ pub use decoders::rescal::{Rescal, RescalConfig};
 pub use decoders::rotat_e::{RotatE, RotatEConfig, RotatENorm};
 pub use decoders::trans_e::{TransE, TransEConfig, TransENorm};
 pub use decoders::tuck_er::{TuckEr, TuckErConfig};
+pub use inductive::{
+    CandidateRanks, FactGraph, HiddenFacts, Nbfnet, NbfnetConfig, NbfnetTraining, PathAggregation,
+    TailQuery, TrainedNbfnet, candidate_queries, candidate_ranks, nearness_scores,
+    popularity_scores, train_nbfnet,
+};
 pub use knowledge::config::{
     KgeConfig, KgeInit, KgeKind, KgeOptimizer, KgeTraining, KvsAllObjective,
 };
@@ -35,6 +40,12 @@ pub use knowledge::popularity::popularity_ranks;
 pub use knowledge::train::{KgeEpoch, TrainedKge, train_kge};
 pub use knowledge::type_constraints::TypeConstraints;
 pub use losses::link_loss::LinkLoss;
+pub use pairs::{
+    EnclosingSubgraph, EnclosingSubgraphs, GraphAutoEncoder, GraphAutoEncoderConfig, LinkGraph,
+    LinkScores, Seal, SealConfig, SealTraining, TrainedAutoEncoder, TrainedSeal, absent_pairs,
+    adamic_adar, common_neighbors, katz, link_scores, preferential_attachment, resource_allocation,
+    train_seal,
+};
 pub use ranking::config::{RankingConfig, Ties};
 pub use ranking::dot::dot_scores;
 pub use ranking::id_lists::IdLists;

@@ -1,1 +1,15 @@
-//! Models that rank entities which training has not seen.
+//! Predicts links among entities that were not there in training: NBFNet, and the baselines of nearness and popularity.
+
+mod baselines;
+mod fact_graph;
+mod nbfnet;
+mod query_paths;
+mod ranks;
+mod train;
+
+pub use baselines::{nearness_scores, popularity_scores};
+pub use fact_graph::FactGraph;
+pub use nbfnet::{Nbfnet, NbfnetConfig, PathAggregation};
+pub use query_paths::{HiddenFacts, TailQuery};
+pub use ranks::{CandidateRanks, candidate_queries, candidate_ranks};
+pub use train::{NbfnetTraining, TrainedNbfnet, train_nbfnet};

@@ -2,6 +2,8 @@
 
 mod decoders;
 mod differences;
+mod inductive;
 mod knowledge;
 mod losses;
+mod pairs;
 mod ranking;
