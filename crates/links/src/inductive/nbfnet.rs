@@ -10,7 +10,7 @@ use burn_gnn_models::{Mlp, MlpConfig, ModelError, select_rows};
 use burn_gnn_ops::{BinaryOp, Reduce, copy_u_sum, gspmm, next_stream, normal_rows, u_mul_e_sum};
 
 use crate::inductive::fact_graph::FactGraph;
-use crate::inductive::query_paths::{HiddenFacts, PathStep, QueryPaths, TailQuery};
+use crate::inductive::query_paths::{DroppedFacts, HiddenFacts, PathStep, QueryPaths, TailQuery};
 
 /// How the messages that an entity receives are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -211,6 +211,17 @@ impl Nbfnet {
         queries: &[TailQuery],
         hidden: HiddenFacts,
     ) -> Result<Tensor<1>, ModelError> {
+        self.score_with(graph, queries, hidden, None)
+    }
+
+    /// As [`score`](Self::score), without facts that are dropped at random.
+    pub(super) fn score_with(
+        &self,
+        graph: &FactGraph,
+        queries: &[TailQuery],
+        hidden: HiddenFacts,
+        dropped: Option<DroppedFacts>,
+    ) -> Result<Tensor<1>, ModelError> {
         let relations = graph.num_relations();
         check(
             "graph.num_relations",
@@ -227,7 +238,7 @@ impl Nbfnet {
                 check("entity of a query", &range, v, (v as usize) < entities)?;
             }
         }
-        let paths = QueryPaths::new(graph, queries, hidden, self.layers.len())?;
+        let paths = QueryPaths::new(graph, queries, hidden, dropped, self.layers.len())?;
         Ok(self.forward(&paths, queries))
     }
 

@@ -11,7 +11,7 @@
 //!
 //! The scores equal those of a computation over all entities in which the state of an entity that is not reached is 0.
 
-use burn_gnn_graph::{GraphError, Relation};
+use burn_gnn_graph::{GraphError, Relation, Stream};
 use rayon::prelude::*;
 
 use crate::inductive::fact_graph::FactGraph;
@@ -115,11 +115,22 @@ impl Scratch {
     }
 }
 
+/// Facts that are dropped at random, each for each query with this probability.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DroppedFacts {
+    pub(super) prob: f64,
+    pub(super) stream: Stream,
+}
+
 /// Facts that a query must not read.
 struct Hidden<'a> {
     query: &'a TailQuery,
     which: HiddenFacts,
     reciprocal: u32,
+    dropped: Option<DroppedFacts>,
+    /// Number of the query in the batch, and number of relations.
+    id: u64,
+    num_relations: u32,
 }
 
 impl Hidden<'_> {
@@ -131,7 +142,21 @@ impl Hidden<'_> {
                 && (self.which == HiddenFacts::AllBetween || relation == asked)
                 && q.hidden.contains(&b)
         };
-        between(from, to, q.relation) || between(to, from, self.reciprocal)
+        between(from, to, q.relation)
+            || between(to, from, self.reciprocal)
+            || self.dropped.is_some_and(|d| self.drops(d, from, relation, to))
+    }
+
+    /// Whether a fact is dropped; a fact and its reciprocal are dropped together.
+    fn drops(&self, dropped: DroppedFacts, from: u32, relation: u32, to: u32) -> bool {
+        let (head, relation, tail) = if relation < self.num_relations {
+            (from, relation, to)
+        } else {
+            (to, relation - self.num_relations, from)
+        };
+        let key = u64::from(head) << 32 | u64::from(tail);
+        let [word, ..] = dropped.stream.words(key, self.id << 32 | u64::from(relation));
+        f64::from(word) < dropped.prob * 4_294_967_296.0
     }
 }
 
@@ -166,12 +191,14 @@ fn search(
 impl Part {
     fn new(
         graph: &FactGraph,
-        query: &TailQuery,
-        which: HiddenFacts,
+        (id, query): (usize, &TailQuery),
+        (which, dropped): (HiddenFacts, Option<DroppedFacts>),
         steps: usize,
         scratch: &mut Scratch,
     ) -> Self {
-        let hidden = Hidden { query, which, reciprocal: graph.reciprocal(query.relation) };
+        let reciprocal = graph.reciprocal(query.relation);
+        let num_relations = graph.num_relations() as u32;
+        let hidden = Hidden { query, which, reciprocal, dropped, id: id as u64, num_relations };
         let Scratch { from_head, to_candidates, head_order, candidate_order, position } = scratch;
         head_order.push(query.head);
         search(graph, &hidden, steps, from_head, head_order);
@@ -256,12 +283,14 @@ impl QueryPaths {
         graph: &FactGraph,
         queries: &[TailQuery],
         which: HiddenFacts,
+        dropped: Option<DroppedFacts>,
         steps: usize,
     ) -> Result<Self, GraphError> {
-        let make = |scratch: &mut Scratch, q| Part::new(graph, q, which, steps, scratch);
+        let make = |scratch: &mut Scratch, q| Part::new(graph, q, (which, dropped), steps, scratch);
         let new = || Scratch::new(graph.num_entities());
         // A scratch costs as much as a search, so each thread takes several queries.
-        let parts: Vec<Part> = queries.par_iter().with_min_len(8).map_init(new, make).collect();
+        let parts: Vec<Part> =
+            queries.par_iter().enumerate().with_min_len(8).map_init(new, make).collect();
         let relations = 2 * graph.num_relations() as u32;
         let sizes: Vec<Vec<u32>> =
             (0..=steps).map(|l| parts.iter().map(|p| p.sizes[l]).collect()).collect();
@@ -340,7 +369,7 @@ mod tests {
     #[test]
     fn only_pairs_between_head_and_candidates_have_a_state() {
         let q = [query(&[2, 4], &[])];
-        let paths = QueryPaths::new(&path(), &q, HiddenFacts::Answer, 2).unwrap();
+        let paths = QueryPaths::new(&path(), &q, HiddenFacts::Answer, None, 2).unwrap();
         // Entity 1 after one step; entity 2 after two. Entity 0 is two steps from the candidate, so it is needed before
         // the first step alone.
         assert_eq!(paths.heads.dst(), [0]);
@@ -356,25 +385,25 @@ mod tests {
     #[test]
     fn hidden_facts_are_not_read() {
         let q = [query(&[1], &[1])];
-        let paths = QueryPaths::new(&path(), &q, HiddenFacts::Answer, 2).unwrap();
+        let paths = QueryPaths::new(&path(), &q, HiddenFacts::Answer, None, 2).unwrap();
         assert_eq!(paths.reached.num_edges(), 0);
         // The edge 2 -3-> 1 is left, 0 -0-> 1 is hidden.
         assert_eq!(paths.entering.src(), [3]);
         // Relation 1 between the same entities is another fact.
         let q = [TailQuery { relation: 1, ..query(&[1], &[1]) }];
-        let one = QueryPaths::new(&path(), &q, HiddenFacts::Answer, 2).unwrap();
+        let one = QueryPaths::new(&path(), &q, HiddenFacts::Answer, None, 2).unwrap();
         assert_eq!(one.reached.num_edges(), 1);
-        let all = QueryPaths::new(&path(), &q, HiddenFacts::AllBetween, 2).unwrap();
+        let all = QueryPaths::new(&path(), &q, HiddenFacts::AllBetween, None, 2).unwrap();
         assert_eq!(all.reached.num_edges(), 0);
     }
 
     #[test]
     fn a_batch_is_the_union_of_its_queries() {
         let (a, b) = (query(&[2, 4, 1], &[]), TailQuery { head: 3, ..query(&[1], &[]) });
-        let both =
-            QueryPaths::new(&path(), &[a.clone(), b.clone()], HiddenFacts::Answer, 3).unwrap();
+        let both = QueryPaths::new(&path(), &[a.clone(), b.clone()], HiddenFacts::Answer, None, 3)
+            .unwrap();
         let [a, b] =
-            [a, b].map(|q| QueryPaths::new(&path(), &[q], HiddenFacts::Answer, 3).unwrap());
+            [a, b].map(|q| QueryPaths::new(&path(), &[q], HiddenFacts::Answer, None, 3).unwrap());
         for (l, step) in both.steps.iter().enumerate() {
             let (a, b) = (&a.steps[l], &b.steps[l]);
             assert_eq!(step.edges.num_edges(), a.edges.num_edges() + b.edges.num_edges());
@@ -383,5 +412,18 @@ mod tests {
             assert_eq!(step.types, a.types.iter().copied().chain(moved).collect::<Vec<_>>());
         }
         assert_eq!(both.query_of, [0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn dropped_facts_are_dropped_in_both_directions() {
+        let facts: Vec<Triple> =
+            (0..400).map(|i| Triple { head: i, relation: 0, tail: i + 1 }).collect();
+        let graph = FactGraph::new(401, 1, &facts).unwrap();
+        let dropped = DroppedFacts { prob: 0.25, stream: Stream::new(1, "dropped facts", 0) };
+        let q = TailQuery { head: 0, relation: 0, candidates: (1..400).collect(), hidden: vec![] };
+        let paths = QueryPaths::new(&graph, &[q], HiddenFacts::Answer, Some(dropped), 1).unwrap();
+        let [out, back] = [0, 1].map(|r| paths.entering.src().iter().filter(|&&t| t == r).count());
+        // Facts 0 to 398 enter a candidate forwards, and facts 1 to 399 backwards.
+        assert!((250..350).contains(&out) && out.abs_diff(back) <= 1, "{out} {back}");
     }
 }

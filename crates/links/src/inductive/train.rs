@@ -13,7 +13,7 @@ use burn_gnn_ops::Stream;
 
 use crate::inductive::fact_graph::FactGraph;
 use crate::inductive::nbfnet::{Nbfnet, NbfnetConfig, check};
-use crate::inductive::query_paths::{HiddenFacts, TailQuery};
+use crate::inductive::query_paths::{DroppedFacts, HiddenFacts, TailQuery};
 use crate::inductive::ranks::{CandidateRanks, candidate_queries, candidate_ranks, draw_negatives};
 
 /// Settings of [`train_nbfnet`].
@@ -40,8 +40,11 @@ pub struct NbfnetTraining {
     #[config(default = 0.5)]
     pub temperature: f64,
     /// Facts that a query does not read while training.
-    #[config(default = "HiddenFacts::AllBetween")]
+    #[config(default = "HiddenFacts::Answer")]
     pub hidden: HiddenFacts,
+    /// Probability that a query does not read a fact while training, so that the model also learns from longer paths.
+    #[config(default = 0.0)]
+    pub fact_dropout: f64,
     /// Largest number of queries in an epoch; a random part of the triples is taken. 0: all.
     #[config(default = 0)]
     pub queries_per_epoch: usize,
@@ -98,8 +101,10 @@ fn rank(
 }
 
 /// Trains on the training triples of `kg`: for each triple and direction, the true tail against drawn false ones, by
-/// binary cross entropy with self-adversarial weights. After each epoch, validation triples are ranked among 50 false
-/// entities, and the model of the best mean reciprocal rank is returned. `progress` is called after each epoch.
+/// binary cross entropy with self-adversarial weights. After each epoch, the validation triples of `valid` are ranked
+/// among 50 false entities, with messages along its training triples, and the model of the largest sum of mean reciprocal
+/// rank and hits@10 is returned. `valid` is `kg`, or a graph of other entities with the same relations. `progress` is
+/// called after each epoch with its number, the mean loss and the ranks.
 ///
 /// # Errors
 /// A setting is out of range, a number in the graph is out of range, or there are no training triples.
@@ -119,13 +124,14 @@ fn rank(
 ///     kg.train.extend([fact(3 * i, 0, 3 * i + 1), fact(3 * i + 1, 0, 3 * i + 2), fact(3 * i, 1, 3 * i + 2)]);
 /// }
 /// let config = NbfnetTraining::new(NbfnetConfig::new(2).with_dim(8).with_num_layers(2)).with_epochs(2);
-/// let trained = train_nbfnet(&config, &kg, &Device::flex(), |_, _, _| {})?;
+/// let trained = train_nbfnet(&config, &kg, &kg, &Device::flex(), |_, _, _| {})?;
 /// assert_eq!(trained.losses.len(), 2);
 /// # Ok::<(), burn_gnn_models::ModelError>(())
 /// ```
 pub fn train_nbfnet(
     config: &NbfnetTraining,
     kg: &KnowledgeGraph,
+    valid: &KnowledgeGraph,
     device: &Device,
     mut progress: impl FnMut(usize, f64, Option<&CandidateRanks>),
 ) -> Result<TrainedNbfnet, ModelError> {
@@ -138,14 +144,17 @@ pub fn train_nbfnet(
         check(arg, "1..", value, value > 0)?;
     }
     check("temperature", "positive numbers", config.temperature, config.temperature > 0.0)?;
+    let drops = (0.0..1.0).contains(&config.fact_dropout);
+    check("fact_dropout", "0.0..1.0", config.fact_dropout, drops)?;
     let started = Instant::now();
     let graph = FactGraph::of_training(kg)?;
-    let (entities, relations) = (kg.entities.len(), kg.relations.len());
-    let valid_graph = FactGraph::new(entities, relations, &kg.valid)?;
-    let step_by = kg.valid.len().div_ceil(config.valid_triples.max(1)).max(1);
-    let valid: Vec<Triple> = kg.valid.iter().step_by(step_by).copied().collect();
+    let (entities, relations) = (valid.entities.len(), kg.relations.len());
+    let valid_graph = FactGraph::new(entities, relations, &valid.train)?;
+    let answers = FactGraph::new(entities, relations, &valid.valid)?;
+    let step_by = valid.valid.len().div_ceil(config.valid_triples.max(1)).max(1);
+    let valid: Vec<Triple> = valid.valid.iter().step_by(step_by).copied().collect();
     // The same for all seeds, so that their figures can be compared.
-    let negatives = draw_negatives(&graph, &valid_graph, &valid, 50, 0);
+    let negatives = draw_negatives(&valid_graph, &answers, &valid, 50, 0);
     let valid = candidate_queries(&valid, relations, &negatives)?;
     let mut model = seeded(config.seed, || config.model.try_init(&device.clone().autodiff()))?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
@@ -161,10 +170,14 @@ pub fn train_nbfnet(
         let draws = Stream::new(config.seed, "false tails", epoch as u64);
         let lr = config.lr * config.lr_decay.powi(epoch as i32 - 1);
         let mut sum = 0.0;
-        for part in queries.chunks(config.batch) {
+        for (step, part) in (0..).zip(queries.chunks(config.batch)) {
             let asked: Vec<TailQuery> =
                 part.iter().map(|&q| training_query(config, kg, &graph, draws, q)).collect();
-            let scores = model.score(&graph, &asked, config.hidden)?;
+            let dropped = (config.fact_dropout > 0.0).then(|| DroppedFacts {
+                prob: config.fact_dropout,
+                stream: Stream::new(config.seed, "dropped facts", (epoch as u64) << 32 | step),
+            });
+            let scores = model.score_with(&graph, &asked, config.hidden, dropped)?;
             let loss = self_adversarial(
                 scores.reshape([asked.len(), config.negatives + 1]),
                 config.temperature,
@@ -176,7 +189,7 @@ pub fn train_nbfnet(
         let loss = sum / queries.len() as f64;
         losses.push(loss);
         let plain = model.valid();
-        let found = if valid.is_empty() { None } else { Some(rank(&plain, &graph, &valid)?) };
+        let found = if valid.is_empty() { None } else { Some(rank(&plain, &valid_graph, &valid)?) };
         progress(epoch, loss, found.as_ref());
         // Without validation triples, the last epoch is taken.
         let value = found.as_ref().map_or(epoch as f64, |r| r.mrr + r.hits_at_10);

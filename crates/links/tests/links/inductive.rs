@@ -70,7 +70,8 @@ fn a_rule_holds_for_people_that_the_model_has_not_seen() {
     let negatives = others(&asked, unseen.entities.len() as u32);
     for aggregation in [PathAggregation::Sum, PathAggregation::Pna] {
         let trained =
-            train_nbfnet(&config(aggregation), &known, &Device::flex(), |_, _, _| {}).unwrap();
+            train_nbfnet(&config(aggregation), &known, &known, &Device::flex(), |_, _, _| {})
+                .unwrap();
         let ranks = trained.rank(&graph, &asked, &negatives).unwrap();
         assert!(trained.losses[7] < trained.losses[0] / 2.0, "{:?}", trained.losses);
         assert!(ranks.mrr > 0.9, "{aggregation:?}: {ranks:?}");
@@ -90,7 +91,7 @@ fn training_does_not_depend_on_threads() {
     let queries = candidate_queries(&asked, 2, &others(&asked, 21)).unwrap();
     assert_same_bits_on_threads("scores", || {
         let config = config(PathAggregation::Sum).with_epochs(2);
-        let trained = train_nbfnet(&config, &known, &Device::flex(), |_, _, _| {}).unwrap();
+        let trained = train_nbfnet(&config, &known, &known, &Device::flex(), |_, _, _| {}).unwrap();
         let scores = trained.model.score(&graph, &queries, burn_gnn_links::HiddenFacts::Answer);
         scores.unwrap().into_data().iter::<f64>().collect()
     });
