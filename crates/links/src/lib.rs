@@ -63,3 +63,18 @@ pub use recommend::popularity::Popularity;
 pub use recommend::recommendations::Recommendations;
 pub use recommend::training::{PairEpoch, PairTrainingConfig, fit_pairs, recommendations};
 pub use recommend::two_tower::{TwoTower, TwoTowerConfig};
+pub use temporal::dygformer::{DyGFormer, DyGFormerConfig};
+pub use temporal::edge_bank::{EdgeBank, EdgeBankMemory};
+pub use temporal::graph_mixer::{GraphMixer, GraphMixerConfig};
+pub use temporal::history::{EventHistory, LinkQueries, RecentEvents};
+pub use temporal::layers::{GruCell, RnnCell, StepDropout, TemporalAttention, TimeEncoding};
+pub use temporal::memory::{
+    MemoryState, MemoryUpdater, MessageAggregation, NodeMemories, TgnMemory, TgnMemoryConfig,
+    UpdaterKind,
+};
+pub use temporal::model::EventModel;
+pub use temporal::tgn::{Tgat, TgatConfig, Tgn, TgnConfig};
+pub use temporal::train::{
+    EventEpoch, EventFitConfig, EventMetrics, EventTask, FittedEvents, evaluate_events, fit_events,
+    link_loss, pair_metrics, random_destinations, score_events,
+};

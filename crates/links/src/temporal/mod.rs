@@ -1,1 +1,13 @@
-//! Streams of events in time, and models of them.
+//! Events in time: histories, models of links, and the baseline of repeated pairs.
+
+pub(crate) mod dygformer;
+pub(crate) mod edge_bank;
+pub(crate) mod graph_mixer;
+pub(crate) mod history;
+pub(crate) mod layers;
+pub(crate) mod memory;
+pub(crate) mod model;
+#[cfg(all(test, feature = "flex"))]
+mod reference_tests;
+pub(crate) mod tgn;
+pub(crate) mod train;

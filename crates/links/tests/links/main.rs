@@ -7,3 +7,4 @@ mod knowledge;
 mod losses;
 mod pairs;
 mod ranking;
+mod temporal;

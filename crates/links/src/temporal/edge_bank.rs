@@ -1,0 +1,104 @@
+//! Defines `EdgeBank`: scores links by the pairs that occurred before.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use burn_gnn_data::EventStream;
+
+use super::history::LinkQueries;
+
+/// Which earlier pairs [`EdgeBank`] remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EdgeBankMemory {
+    /// All earlier pairs.
+    #[default]
+    Unlimited,
+    /// Pairs whose last event is at most this length of time before the last event that was read.
+    Window(i64),
+}
+
+/// Scores a link by whether its pair occurred before (Poursafaei et al., NeurIPS 2022): a baseline without parameters.
+///
+/// The score is 1 for a remembered pair, otherwise 0. With popularity, equal scores are ordered by the number of earlier
+/// events of the destination in either role: `p / (p + 1)` is added, multiplied by one half.
+///
+/// ```
+/// use burn_gnn_data::EventStream;
+/// use burn_gnn_links::{EdgeBank, LinkQueries};
+/// let events = EventStream::new(3, vec![0, 1], vec![1, 2], vec![10, 20])?;
+/// let mut bank = EdgeBank::new().with_both_directions();
+/// bank.advance(&events, 0..2);
+/// let queries = LinkQueries { src: vec![0, 1, 0], dst: vec![1, 0, 2], time: vec![30; 3] };
+/// assert_eq!(bank.scores(&queries), [1.0, 1.0, 0.0]);
+/// # Ok::<(), burn_gnn_data::DataError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct EdgeBank {
+    memory: EdgeBankMemory,
+    both_directions: bool,
+    with_popularity: bool,
+    /// Time of the last event of each pair.
+    last: HashMap<(u32, u32), i64>,
+    /// Number of events of each node.
+    popularity: Vec<u32>,
+    /// Time of the last event.
+    now: i64,
+}
+
+impl EdgeBank {
+    /// Remembers all pairs, in the direction of their events.
+    pub fn new() -> Self {
+        Self { now: i64::MIN, ..Self::default() }
+    }
+    /// Sets which pairs are remembered.
+    #[must_use]
+    pub fn with_memory(self, memory: EdgeBankMemory) -> Self {
+        Self { memory, ..self }
+    }
+    /// Remembers a pair in both directions.
+    #[must_use]
+    pub fn with_both_directions(self) -> Self {
+        Self { both_directions: true, ..self }
+    }
+    /// Orders pairs of equal scores by the popularity of the destination.
+    #[must_use]
+    pub fn with_popularity(self) -> Self {
+        Self { with_popularity: true, ..self }
+    }
+
+    /// Reads the events `events`.
+    ///
+    /// # Panics
+    /// The range is not within the stream.
+    #[track_caller]
+    pub fn advance(&mut self, stream: &EventStream, events: Range<usize>) {
+        self.popularity.resize(self.popularity.len().max(stream.num_nodes()), 0);
+        let (src, dst, time) = (stream.src(), stream.dst(), stream.time());
+        for e in events {
+            let (u, v, t) = (src[e], dst[e], time[e]);
+            self.last.insert((u, v), t);
+            if self.both_directions {
+                self.last.insert((v, u), t);
+            }
+            for node in [u, v] {
+                self.popularity[node as usize] += 1;
+            }
+            self.now = self.now.max(t);
+        }
+    }
+
+    /// Score of each query.
+    pub fn scores(&self, queries: &LinkQueries) -> Vec<f64> {
+        let score = |(&u, &v): (&u32, &u32)| {
+            let is_known = self.last.get(&(u, v)).is_some_and(|&time| match self.memory {
+                EdgeBankMemory::Unlimited => true,
+                EdgeBankMemory::Window(length) => time >= self.now.saturating_sub(length),
+            });
+            let popularity = f64::from(self.popularity.get(v as usize).copied().unwrap_or(0));
+            let add =
+                if self.with_popularity { popularity / (popularity + 1.0) / 2.0 } else { 0.0 };
+            f64::from(u8::from(is_known)) + add
+        };
+        queries.src.iter().zip(&queries.dst).map(score).collect()
+    }
+}

@@ -1,0 +1,254 @@
+//! Trains and evaluates models of events, batch by batch in the order of time.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use burn::optim::GradientsParams;
+use burn::tensor::activation::log_sigmoid;
+use burn::tensor::{Device, Tensor};
+use burn_gnn_data::{EventSplit, EventStream};
+use burn_gnn_models::{FusedAdamConfig, ModelError, average_precision, roc_auc};
+use burn_gnn_ops::Stream;
+
+use super::history::{EventHistory, LinkQueries};
+use super::layers::StepDropout;
+use super::model::EventModel;
+use super::tgn::at_least_one;
+
+/// Settings of [`fit_events`].
+#[derive(Clone, Debug)]
+pub struct EventFitConfig {
+    /// Largest number of epochs.
+    pub epochs: usize,
+    /// Training ends after this many epochs without a better validation AP.
+    pub patience: usize,
+    /// Events per batch; see [`EventStream::batches`].
+    pub batch: usize,
+    /// Learning rate of Adam at the first step.
+    pub lr: f64,
+    /// Whether the learning rate falls linearly to a hundredth over all epochs.
+    pub decay: bool,
+    /// Dropout of the layers.
+    pub dropout: f64,
+    /// Seed of negatives and dropout.
+    pub seed: u64,
+}
+
+impl Default for EventFitConfig {
+    fn default() -> Self {
+        let (epochs, patience, batch) = (20, 5, 200);
+        Self { epochs, patience, batch, lr: 1e-3, decay: true, dropout: 0.1, seed: 0 }
+    }
+}
+
+/// Figures of a part of a stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventMetrics {
+    /// Average precision over all events and negatives of the part.
+    pub ap: f64,
+    /// Area under the ROC curve over the same.
+    pub auc: f64,
+}
+
+/// Training data of [`fit_events`].
+#[derive(Clone, Copy, Debug)]
+pub struct EventTask<'a> {
+    /// All events, of which those before a query are read.
+    pub history: &'a EventHistory,
+    /// Training, validation and test events.
+    pub split: &'a EventSplit,
+    /// Destinations from which the negatives of training are drawn uniformly. Give those of the training events.
+    pub candidates: &'a [u32],
+    /// A negative destination per validation event.
+    pub val_negatives: &'a [u32],
+}
+
+/// One epoch of [`fit_events`].
+#[derive(Clone, Copy, Debug)]
+pub struct EventEpoch {
+    /// Mean loss of the training events.
+    pub loss: f64,
+    /// Figures of validation.
+    pub val: EventMetrics,
+    /// Seconds of training, without validation.
+    pub seconds: f64,
+}
+
+/// A trained model, of the epoch with the best validation AP.
+#[derive(Clone, Debug)]
+pub struct FittedEvents<M: EventModel> {
+    /// The model, without gradients.
+    pub model: M,
+    /// Its state after the validation events.
+    pub state: M::State,
+    /// Figures of the best validation.
+    pub val: EventMetrics,
+    /// Number of the best epoch, from 0.
+    pub best: usize,
+    /// All epochs.
+    pub epochs: Vec<EventEpoch>,
+}
+
+/// Trains a model on the training events, one batch after the other in the order of time, by binary cross entropy of each
+/// event against one random destination. After each epoch validation is scored; the model of the best AP is returned.
+/// `report` is called after each epoch.
+///
+/// A negative is a function of the seed, the epoch and the number of the event.
+///
+/// # Errors
+/// A size of 0; no candidates; another number of negatives than validation events; the errors of the model.
+pub fn fit_events<M: EventModel>(
+    mut model: M,
+    task: EventTask<'_>,
+    config: &EventFitConfig,
+    mut report: impl FnMut(usize, &EventEpoch),
+) -> Result<FittedEvents<M>, ModelError> {
+    let EventTask { history, split, candidates, val_negatives } = task;
+    at_least_one("epochs", config.epochs)?;
+    at_least_one("batch", config.batch)?;
+    at_least_one("candidates", candidates.len())?;
+    let train = history.events().slice(split.train.clone());
+    let batches = batches(&train, 0, config.batch);
+    let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
+    let (mut best, mut epochs): (Option<FittedEvents<M>>, Vec<EventEpoch>) = (None, vec![]);
+    let steps = (config.epochs * batches.len()).max(1) as f64;
+    for epoch in 0..config.epochs {
+        let (start, mut sum) = (Instant::now(), 0.0);
+        let mut state = model.new_state(history);
+        for (i, batch) in batches.iter().enumerate() {
+            let step = (epoch * batches.len() + i) as u64;
+            let dropout = StepDropout { prob: config.dropout, seed: config.seed, step };
+            let negatives =
+                random_destinations(candidates, config.seed, epoch as u64, batch.clone());
+            let queries = LinkQueries::with_negatives(history.events(), batch.clone(), &negatives);
+            let logits = model.logits(history, &state, &queries, Some(&dropout))?;
+            let loss = link_loss(logits);
+            model.advance(history, &mut state, batch.clone())?;
+            sum += loss.clone().into_scalar::<f32>() as f64 * batch.len() as f64;
+            let grads = GradientsParams::from_grads(loss.backward(), &model);
+            let decay = if config.decay { 1.0 - 0.99 * step as f64 / steps } else { 1.0 };
+            model = optimizer.step(config.lr * decay, model, grads);
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let plain = model.valid();
+        let val = evaluate_events(
+            &plain,
+            history,
+            &mut state,
+            split.val.clone(),
+            val_negatives,
+            config.batch,
+        )?;
+        let loss = sum / train.len().max(1) as f64;
+        epochs.push(EventEpoch { loss, val, seconds });
+        report(epoch, &epochs[epoch]);
+        let best_epoch = best.as_ref().map_or(epoch, |b| b.best);
+        if best.as_ref().is_none_or(|b| val.ap > b.val.ap) {
+            best = Some(FittedEvents { model: plain, state, val, best: epoch, epochs: vec![] });
+        } else if epoch - best_epoch >= config.patience {
+            break;
+        }
+    }
+    match best {
+        Some(best) => Ok(FittedEvents { epochs, ..best }),
+        None => unreachable!("there is at least one epoch"),
+    }
+}
+
+/// Scores the events `events` and one negative each, and adds the events to the state batch by batch.
+///
+/// # Errors
+/// Another number of negatives than events; `batch` is 0; the errors of the model.
+pub fn score_events<M: EventModel>(
+    model: &M,
+    history: &EventHistory,
+    state: &mut M::State,
+    events: Range<usize>,
+    negatives: &[u32],
+    batch: usize,
+) -> Result<(Vec<f32>, Vec<f32>), ModelError> {
+    at_least_one("batch", batch)?;
+    if negatives.len() != events.len() {
+        let (arg, why) = ("negatives".into(), "one per event".into());
+        let (expected, actual) = (events.len(), negatives.len());
+        return Err(ModelError::Length { arg, why, expected, actual });
+    }
+    let part = history.events().slice(events.clone());
+    let (mut positive, mut negative) = (vec![], vec![]);
+    for range in batches(&part, events.start, batch) {
+        let of = &negatives[range.start - events.start..range.end - events.start];
+        let queries = LinkQueries::with_negatives(history.events(), range.clone(), of);
+        let logits = model.logits(history, state, &queries, None)?;
+        model.advance(history, state, range.clone())?;
+        let scores: Vec<f32> = logits.into_data().iter::<f32>().collect();
+        let (p, n) = scores.split_at(range.len());
+        positive.extend_from_slice(p);
+        negative.extend_from_slice(n);
+    }
+    Ok((positive, negative))
+}
+
+/// Figures of [`score_events`].
+///
+/// # Errors
+/// As [`score_events`].
+pub fn evaluate_events<M: EventModel>(
+    model: &M,
+    history: &EventHistory,
+    state: &mut M::State,
+    events: Range<usize>,
+    negatives: &[u32],
+    batch: usize,
+) -> Result<EventMetrics, ModelError> {
+    let (positive, negative) = score_events(model, history, state, events, negatives, batch)?;
+    pair_metrics(&positive, &negative)
+}
+
+/// Average precision and AUC of scores of positive and negative pairs.
+///
+/// # Errors
+/// A score that is not a number; no positive or no negative pair.
+pub fn pair_metrics(positive: &[f32], negative: &[f32]) -> Result<EventMetrics, ModelError> {
+    let is_positive: Vec<bool> = std::iter::repeat_n(true, positive.len())
+        .chain(std::iter::repeat_n(false, negative.len()))
+        .collect();
+    let device = Device::flex();
+    let scores = || Tensor::<1>::from_floats(&*[positive, negative].concat(), &device);
+    let ap = average_precision(scores(), &is_positive)?;
+    Ok(EventMetrics { ap, auc: roc_auc(scores(), &is_positive)? })
+}
+
+/// Binary cross entropy of logits, the first half of positive pairs and the second half of negative ones: the mean over
+/// all of them.
+pub fn link_loss(logits: Tensor<1>) -> Tensor<1> {
+    let n = logits.dims()[0] / 2;
+    let (positive, negative) = (logits.clone().slice_dim(0, 0..n), logits.slice_dim(0, n..2 * n));
+    (log_sigmoid(positive) + log_sigmoid(-negative)).mean() * -0.5
+}
+
+/// A random destination per event, uniform over `candidates`. It is a function of the seed, the epoch and the number of
+/// the event.
+///
+/// # Panics
+/// `candidates` is empty.
+pub fn random_destinations(
+    candidates: &[u32],
+    seed: u64,
+    epoch: u64,
+    events: Range<usize>,
+) -> Vec<u32> {
+    let stream = Stream::new(seed, "negative destinations", epoch);
+    let draw = |event: usize| {
+        let at = (stream.uniform(event as u64, 0) * candidates.len() as f64) as usize;
+        candidates[at.min(candidates.len() - 1)]
+    };
+    events.map(draw).collect()
+}
+
+/// Batches of a part that begins at event `start`.
+fn batches(part: &EventStream, start: usize, size: usize) -> Vec<Range<usize>> {
+    match part.batches(size) {
+        Ok(ranges) => ranges.into_iter().map(|r| r.start + start..r.end + start).collect(),
+        Err(_) => unreachable!("the size was checked"),
+    }
+}
