@@ -78,3 +78,9 @@ pub use temporal::train::{
     EventEpoch, EventFitConfig, EventMetrics, EventTask, FittedEvents, evaluate_events, fit_events,
     link_loss, pair_metrics, random_destinations, score_events,
 };
+pub use recommend::ratings::{
+    NeighbourConfig, NeighboursOf, RatingModel, RatingModelConfig, Similarity,
+};
+pub use negatives::corruption::{CorruptedSide, CorruptedTriples, Corruption, NegativeDistribution};
+pub use negatives::fact_filter::FactFilter;
+pub use negatives::in_batch::in_batch_corrections;

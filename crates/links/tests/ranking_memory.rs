@@ -1,6 +1,6 @@
 //! Peak memory of ranking and selection: blocks of scores, never queries × candidates.
 
-use burn::tensor::Device;
+use burn::tensor::{DType, Device};
 use burn_gnn_links::{IdLists, RankingConfig, dot_scores, top_k};
 use burn_gnn_testutil::counting_allocator::{self, CountingAllocator};
 use burn_gnn_testutil::matrix;
@@ -24,8 +24,8 @@ fn peak(name: &str, run: impl Fn()) -> usize {
 #[test]
 fn memory_is_a_few_blocks() {
     let device = Device::flex();
-    let queries = matrix(&device, "queries", QUERIES, 16);
-    let candidates = matrix(&device, "candidates", CANDIDATES, 16);
+    let queries = matrix(&device, "queries", QUERIES, 16).cast(DType::F32);
+    let candidates = matrix(&device, "candidates", CANDIDATES, 16).cast(DType::F32);
     let targets =
         IdLists::single((0..QUERIES as u32).map(|q| q * 17 % CANDIDATES as u32).collect());
     let config = RankingConfig::new().with_blocks(128, 4096);

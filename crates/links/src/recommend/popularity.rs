@@ -19,7 +19,7 @@ impl Popularity {
     }
 
     /// Scores of blocks, for [`RankingConfig::rank`](crate::RankingConfig::rank) and [`top_k_by`](crate::top_k_by).
-    pub fn scores(&self) -> impl FnMut(&[usize], Range<usize>) -> Tensor<2> {
+    pub fn scores(&self) -> impl FnMut(&[usize], Range<usize>) -> Tensor<2> + use<> {
         let scores = self.scores.clone();
         move |users, items| {
             let n = items.len();

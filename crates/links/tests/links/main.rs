@@ -6,5 +6,6 @@ mod inductive;
 mod knowledge;
 mod losses;
 mod pairs;
+mod negatives;
 mod ranking;
 mod temporal;

@@ -31,8 +31,8 @@ proptest! {
 #[test]
 fn lists_over_several_blocks() {
     let device = Device::flex();
-    let (queries, candidates) =
-        (matrix(&device, "queries", 300, 8), matrix(&device, "candidates", 9001, 8));
+    let table = |name, rows| matrix(&device, name, rows, 8).cast(DType::F32);
+    let (queries, candidates) = (table("queries", 300), table("candidates", 9001));
     let seen = IdLists::from_pairs(300, (0..300).map(|q| (q, q * 30))).unwrap();
     let best = top_k(queries.clone(), candidates.clone(), 7, |q| seen.of(q)).unwrap();
     let scores = queries.clone().matmul(candidates.clone().transpose());
