@@ -113,7 +113,8 @@ pub use saved::graph::{
     MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, save_graph,
 };
 pub use saved::topology::Topology;
-pub use splits::link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
+pub use splits::inductive_split::InductiveLinkSplit;
+pub use splits::link_split::{LinkOrder, LinkPart, LinkSplit, Links, RandomLinkSplit};
 pub use splits::node_split::{RandomNodeSplit, Share};
 pub use table_writer::{write_edge_table, write_node_table};
 pub use tables::{

@@ -46,6 +46,11 @@ pub use pairs::{
     adamic_adar, common_neighbors, katz, link_scores, preferential_attachment, resource_allocation,
     train_seal,
 };
+pub use negatives::corruption::{
+    CorruptedSide, CorruptedTriples, Corruption, NegativeDistribution,
+};
+pub use negatives::fact_filter::FactFilter;
+pub use negatives::in_batch::in_batch_corrections;
 pub use ranking::config::{RankingConfig, Ties};
 pub use ranking::dot::dot_scores;
 pub use ranking::id_lists::IdLists;
@@ -81,6 +86,6 @@ pub use temporal::train::{
 pub use recommend::ratings::{
     NeighbourConfig, NeighboursOf, RatingModel, RatingModelConfig, Similarity,
 };
-pub use negatives::corruption::{CorruptedSide, CorruptedTriples, Corruption, NegativeDistribution};
-pub use negatives::fact_filter::FactFilter;
-pub use negatives::in_batch::in_batch_corrections;
+pub use recommend::recommendations::Recommendations;
+pub use recommend::training::{PairEpoch, PairTrainingConfig, fit_pairs, recommendations};
+pub use recommend::two_tower::{TwoTower, TwoTowerConfig};

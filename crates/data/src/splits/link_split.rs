@@ -6,6 +6,7 @@ use burn_gnn_sampling::{NegativeSampler, SampleKey};
 
 use crate::files::duplicate;
 use crate::splits::node_split::{Share, shuffled, wrong};
+use crate::splits::time_split::cut_between_times;
 
 /// Random split of edges for link prediction, with the rules of PyG's transform of the same name.
 ///
@@ -64,6 +65,8 @@ pub struct RandomLinkSplit {
     pub disjoint_train: Share,
     /// The edge types to split, each with its reverse type. May be empty if the graph has a single edge type.
     pub edge_types: Vec<(EdgeName, Option<EdgeName>)>,
+    /// Order of the pairs. Default: random.
+    pub order: LinkOrder,
 }
 
 impl Default for RandomLinkSplit {
@@ -76,8 +79,25 @@ impl Default for RandomLinkSplit {
             neg_sampling_ratio: 1.0,
             disjoint_train: Share::Ratio(0.0),
             edge_types: vec![],
+            order: LinkOrder::Random,
         }
     }
+}
+
+/// Order of the pairs that a [`RandomLinkSplit`] cuts into training, validation and test.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum LinkOrder {
+    /// At random.
+    #[default]
+    Random,
+    /// By time, the latest pairs last: the future is predicted from the past. There is a time per edge of the one edge type
+    /// that is split. A pair with parallel edges has the time of the latest, so that no training edge is later than an
+    /// edge to predict; pairs of one time are in one part, the earlier one. The disjoint share are the latest training
+    /// pairs.
+    Time(Vec<i64>),
+    /// By degree, pairs of nodes with few edges last: the degree of a pair is the smaller one of its endpoints, edges in
+    /// both directions counted. Pairs of equal degree are in random order.
+    Degree,
 }
 
 /// Result of a [`RandomLinkSplit`].
@@ -130,23 +150,23 @@ impl Links {
 }
 
 /// The split of one edge type.
-struct TypeSplit {
+pub(super) struct TypeSplit {
     /// Number of the edge type.
-    t: usize,
+    pub(super) t: usize,
     /// Number of its reverse type.
-    reverse: Option<usize>,
+    pub(super) reverse: Option<usize>,
     /// Whether the relation stores both directions; `parts` then contain only edges from the smaller id.
-    is_undirected: bool,
+    pub(super) is_undirected: bool,
     /// Edge ids of training, validation and test.
-    parts: [Vec<u32>; 3],
+    pub(super) parts: [Vec<u32>; 3],
     /// Training edges that are supervision edges only. If empty, all training edges are supervision edges.
-    disjoint: Vec<u32>,
+    pub(super) disjoint: Vec<u32>,
     /// Negatives of training, validation and test.
-    negatives: [(Vec<u32>, Vec<u32>); 3],
+    pub(super) negatives: [(Vec<u32>, Vec<u32>); 3],
 }
 
 /// Sources and destinations.
-type Pairs = (Vec<u32>, Vec<u32>);
+pub(super) type Pairs = (Vec<u32>, Vec<u32>);
 
 impl RandomLinkSplit {
     /// PyG's defaults: 10 % validation edges, 20 % test edges, one negative per supervision edge.
@@ -201,6 +221,23 @@ impl RandomLinkSplit {
         if let Some(last) = self.edge_types.last_mut() {
             last.1 = Some(etype.into());
         }
+        self
+    }
+
+    /// Cuts the pairs in another order than a random one.
+    ///
+    /// ```
+    /// use burn_gnn_data::{LinkOrder, RandomLinkSplit};
+    /// use burn_gnn_graph::Graph;
+    /// let g = Graph::homogeneous(5, vec![0, 1, 2, 3], vec![1, 2, 3, 4])?;
+    /// let by_time = RandomLinkSplit::new().with_order(LinkOrder::Time(vec![40, 10, 30, 20]));
+    /// let split = by_time.with_val(1).with_test(1).split(&g, 0)?;
+    /// assert_eq!((&split.val.links[0].edge_ids[..], &split.test.links[0].edge_ids[..]), (&[2][..], &[0][..]));
+    /// # Ok::<(), burn_gnn_data::DataError>(())
+    /// ```
+    #[must_use]
+    pub fn with_order(mut self, order: LinkOrder) -> Self {
+        self.order = order;
         self
     }
 
@@ -334,8 +371,9 @@ impl RandomLinkSplit {
         let first = first_of_pairs(r);
         let is_first = |e: &u32| first[*e as usize] == *e;
         let edges = || (0..r.num_edges() as u32).filter(represents_pair);
-        let pairs = shuffled(edges().filter(is_first), seed);
+        let mut pairs = shuffled(edges().filter(is_first), seed);
         let n = pairs.len();
+        let latest = self.sort_pairs(r, name, is_undirected, &first, &mut pairs)?;
         let (val, test) = (self.val.of("val", n)?, self.test.of("test", n)?);
         let train = n.checked_sub(val.saturating_add(test)).filter(|&train| train > 0);
         let train = train.ok_or_else(|| {
@@ -347,6 +385,13 @@ impl RandomLinkSplit {
                 ),
             )
         })?;
+        let time = |at: usize| latest[pairs[at] as usize];
+        let (train, val) = if latest.is_empty() {
+            (train, val)
+        } else {
+            let end = cut_between_times(train, n, time);
+            (end, cut_between_times((train + val).max(end), n, time) - end)
+        };
         let disjoint = self.disjoint_train.of("disjoint_train", train)?;
         if disjoint == train {
             return Err(wrong(
@@ -357,7 +402,9 @@ impl RandomLinkSplit {
         // An edge is in the part of the first edge of its pair.
         const DISJOINT: u8 = 3;
         let mut part_of = vec![0u8; r.num_edges()];
-        pairs[..disjoint].iter().for_each(|&e| part_of[e as usize] = DISJOINT);
+        // The latest, or any, as their order is random.
+        let supervised = if latest.is_empty() { 0..disjoint } else { train - disjoint..train };
+        pairs[supervised].iter().for_each(|&e| part_of[e as usize] = DISJOINT);
         pairs[train..train + val].iter().for_each(|&e| part_of[e as usize] = 1);
         pairs[train + val..].iter().for_each(|&e| part_of[e as usize] = 2);
         let (mut parts, mut disjoint) = ([vec![], vec![], vec![]], vec![]);
@@ -372,6 +419,71 @@ impl RandomLinkSplit {
         let predicted = [predicted, &parts[1], &parts[2]].map(Vec::len);
         let negatives = self.negatives(graph, t, is_undirected, predicted, seed)?;
         Ok(TypeSplit { t, reverse, is_undirected, parts, disjoint, negatives })
+    }
+
+    /// Sorts the first edges of pairs, which are in random order. Returns the time of each pair at its first edge, if pairs
+    /// are sorted by time.
+    fn sort_pairs(
+        &self,
+        r: &Relation,
+        name: &EdgeType,
+        is_undirected: bool,
+        first: &[u32],
+        pairs: &mut [u32],
+    ) -> Result<Vec<i64>, DataError> {
+        match &self.order {
+            LinkOrder::Random => Ok(vec![]),
+            LinkOrder::Time(times) => {
+                if times.len() != r.num_edges() || self.edge_types.len() > 1 {
+                    let (edges, found) = (r.num_edges(), times.len());
+                    return Err(wrong(
+                        "order",
+                        format!(
+                            "one edge type and {edges} times, one per edge of `{name}`, got {found}"
+                        ),
+                    ));
+                }
+                let mut latest = vec![i64::MIN; times.len()];
+                for (e, &time) in times.iter().enumerate() {
+                    let slot = &mut latest[first[e] as usize];
+                    *slot = time.max(*slot);
+                }
+                if is_undirected {
+                    // The reverse of an edge may be later.
+                    let mut of_pair: std::collections::HashMap<(u32, u32), i64> =
+                        Default::default();
+                    let key = |e: usize| {
+                        let (u, v) = (r.src()[e], r.dst()[e]);
+                        (u.min(v), u.max(v))
+                    };
+                    for (e, &time) in times.iter().enumerate() {
+                        of_pair.entry(key(e)).and_modify(|t| *t = time.max(*t)).or_insert(time);
+                    }
+                    pairs.iter().for_each(|&e| latest[e as usize] = of_pair[&key(e as usize)]);
+                }
+                pairs.sort_by_key(|&e| latest[e as usize]);
+                Ok(latest)
+            }
+            LinkOrder::Degree => {
+                let (mut of_src, mut of_dst) = (vec![0u32; r.num_src()], vec![0u32; r.num_dst()]);
+                for (&u, &v) in r.src().iter().zip(r.dst()) {
+                    of_src[u as usize] += 1;
+                    of_dst[v as usize] += 1;
+                }
+                if name.src == name.dst {
+                    for (a, b) in of_src.iter_mut().zip(&mut of_dst) {
+                        *a += *b;
+                        *b = *a;
+                    }
+                }
+                let degree = |e: u32| {
+                    let (u, v) = (r.src()[e as usize], r.dst()[e as usize]);
+                    of_src[u as usize].min(of_dst[v as usize])
+                };
+                pairs.sort_by_key(|&e| std::cmp::Reverse(degree(e)));
+                Ok(vec![])
+            }
+        }
     }
 
     fn negatives(
@@ -390,30 +502,41 @@ impl RandomLinkSplit {
         let [train, val, test] = predicted;
         let counts =
             [if self.add_negative_train_samples { of(train) } else { 0 }, of(val), of(test)];
-        let total: usize = counts.iter().sum();
-        if total == 0 {
-            return Ok(Default::default());
-        }
-        let (s, d) = graph.schema().endpoints(t);
-        let sampler = NegativeSampler::new(graph, t)?.with_unique();
-        let sampler = if s == d { sampler.without_self_loops()? } else { sampler };
-        let sampler = if is_undirected { sampler.undirected()? } else { sampler };
-        let drawn = sampler.global(total, SampleKey::new(seed))?;
-        let enough = drawn.is_strict.iter().filter(|&&s| s).count();
-        if enough < total {
-            let name = &graph.schema().etypes()[t];
-            return Err(wrong(
-                "neg_sampling_ratio",
-                format!("at most {enough} pairs without an edge of `{name}`, got {total}"),
-            ));
-        }
-        let mut from = 0;
-        Ok(counts.map(|n| {
-            let range = from..from + n;
-            from += n;
-            (drawn.src[range.clone()].to_vec(), drawn.dst[range].to_vec())
-        }))
+        draw_negatives(graph, t, is_undirected, counts, seed)
     }
+}
+
+/// Distinct pairs without an edge, for training, validation and test.
+pub(super) fn draw_negatives(
+    graph: &Graph,
+    t: usize,
+    is_undirected: bool,
+    counts: [usize; 3],
+    seed: u64,
+) -> Result<[Pairs; 3], DataError> {
+    let total: usize = counts.iter().sum();
+    if total == 0 {
+        return Ok(Default::default());
+    }
+    let (s, d) = graph.schema().endpoints(t);
+    let sampler = NegativeSampler::new(graph, t)?.with_unique();
+    let sampler = if s == d { sampler.without_self_loops()? } else { sampler };
+    let sampler = if is_undirected { sampler.undirected()? } else { sampler };
+    let drawn = sampler.global(total, SampleKey::new(seed))?;
+    let enough = drawn.is_strict.iter().filter(|&&s| s).count();
+    if enough < total {
+        let name = &graph.schema().etypes()[t];
+        return Err(wrong(
+            "neg_sampling_ratio",
+            format!("at most {enough} pairs without an edge of `{name}`, got {total}"),
+        ));
+    }
+    let mut from = 0;
+    Ok(counts.map(|n| {
+        let range = from..from + n;
+        from += n;
+        (drawn.src[range.clone()].to_vec(), drawn.dst[range].to_vec())
+    }))
 }
 
 /// For each edge, the id of the first edge with the same source and destination.
@@ -441,7 +564,7 @@ fn pairs(u: &[u32], v: &[u32], without_loops: bool) -> Vec<(u32, u32)> {
 }
 
 /// Returns an error unless every edge occurs as often as its reverse.
-fn check_symmetric(r: &Relation, name: &EdgeType) -> Result<(), DataError> {
+pub(super) fn check_symmetric(r: &Relation, name: &EdgeType) -> Result<(), DataError> {
     let (there, back) = (pairs(r.src(), r.dst(), true), pairs(r.dst(), r.src(), true));
     match there.iter().zip(&back).find(|(a, b)| a != b) {
         None => Ok(()),
@@ -458,7 +581,7 @@ fn check_symmetric(r: &Relation, name: &EdgeType) -> Result<(), DataError> {
 }
 
 /// The graph with the given edges of each type that is split, and with their reverses.
-fn message_graph(
+pub(super) fn message_graph(
     graph: &Graph,
     splits: &[TypeSplit],
     message_edges: impl Fn(&TypeSplit) -> Vec<u32>,

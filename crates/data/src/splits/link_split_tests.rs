@@ -8,7 +8,7 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph, Relation};
 use proptest::prelude::*;
 
-use crate::{LinkPart, LinkSplit, RandomLinkSplit};
+use crate::{InductiveLinkSplit, LinkOrder, LinkPart, LinkSplit, RandomLinkSplit};
 
 type Pairs = Vec<(u32, u32)>;
 
@@ -318,4 +318,74 @@ fn errors_name_argument_and_bound() {
         new().with_edges(("a", "x", "b")).split(&two, 1),
         Err(DataError::Graph(GraphError::UnknownEdgeType { .. }))
     ));
+}
+
+#[test]
+fn later_pairs_are_predicted_from_earlier_ones() {
+    let n = 30u32;
+    let g =
+        Graph::homogeneous(30, (0..n).collect(), (0..n).map(|v| (v + 1) % n).collect()).unwrap();
+    let times: Vec<i64> = (0..30).map(|e| (e * 7) % 30 / 3).collect();
+    let how = RandomLinkSplit::new().with_val(4).with_test(6).with_disjoint_train(3);
+    let split = how.with_order(LinkOrder::Time(times.clone())).split(&g, 0).unwrap();
+    let of = |part: &LinkPart| -> Vec<i64> {
+        part.links[0].edge_ids.iter().map(|&e| times[e as usize]).collect()
+    };
+    let (train, val, test) = (of(&split.train), of(&split.val), of(&split.test));
+    let range = |t: &[i64]| (*t.iter().min().unwrap(), *t.iter().max().unwrap());
+    // Three pairs per time: 20 pairs of training end within time 6, whose pairs all go there.
+    assert_eq!((range(&train), range(&val), range(&test)), ((6, 6), (7, 7), (8, 9)));
+    assert_eq!(split.train.graph.total_edges() + train.len(), 21);
+    let e = RandomLinkSplit::new().with_order(LinkOrder::Time(vec![1])).split(&g, 0).unwrap_err();
+    assert!(e.to_string().contains("30 times, one per edge of `_N:_E:_N`, got 1"), "{e}");
+}
+
+#[test]
+fn pairs_of_low_degree_are_predicted() {
+    // A clique of four, and a path.
+    let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (4, 5), (5, 6)];
+    let (src, dst) = pairs.iter().copied().unzip();
+    let g = Graph::homogeneous(7, src, dst).unwrap();
+    let how = RandomLinkSplit::new().with_val(0).with_test(2).with_order(LinkOrder::Degree);
+    assert_eq!(how.split(&g, 3).unwrap().test.links[0].edge_ids, [6, 7]);
+}
+
+#[test]
+fn unseen_nodes_have_a_context() {
+    let n = 40u32;
+    let (mut src, mut dst) = (vec![], vec![]);
+    for e in 0..3 * n {
+        let (u, v) = (e % n, (e % n + 1 + 4 * (e / n)) % n);
+        src.extend([u, v]);
+        dst.extend([v, u]);
+    }
+    let g = Graph::homogeneous(40, src, dst).unwrap();
+    let how = InductiveLinkSplit::new().with_val(4).with_test(6).with_context(0.5).undirected();
+    let split = how.split(&g, 5).unwrap();
+    let nodes = |part: &LinkPart| -> std::collections::BTreeSet<u32> {
+        let r = &part.graph.relations()[0];
+        r.src().iter().chain(r.dst()).copied().collect()
+    };
+    let seen = nodes(&split.train);
+    assert!(seen.len() <= 30);
+    for part in [&split.val, &split.test] {
+        let links = &part.links[0];
+        assert!(!links.src.is_empty() && links.negative_src.len() == links.src.len());
+        for (u, v) in links.src.iter().zip(&links.dst) {
+            assert!(u < v && (!seen.contains(u) || !seen.contains(v)));
+        }
+        // No predicted edge carries messages, in neither direction.
+        let r = &part.graph.relations()[0];
+        let messages: Vec<(u32, u32)> =
+            r.src().iter().copied().zip(r.dst().iter().copied()).collect();
+        assert!(
+            links
+                .src
+                .iter()
+                .zip(&links.dst)
+                .all(|(u, v)| !messages.contains(&(*u, *v)) && !messages.contains(&(*v, *u)))
+        );
+        assert!(nodes(part).len() > seen.len(), "unseen nodes have a context");
+    }
+    assert!(InductiveLinkSplit::new().with_val(40).split(&g, 0).is_err());
 }
