@@ -40,17 +40,17 @@ pub use knowledge::popularity::popularity_ranks;
 pub use knowledge::train::{KgeEpoch, TrainedKge, train_kge};
 pub use knowledge::type_constraints::TypeConstraints;
 pub use losses::link_loss::LinkLoss;
+pub use negatives::corruption::{
+    CorruptedSide, CorruptedTriples, Corruption, NegativeDistribution,
+};
+pub use negatives::fact_filter::FactFilter;
+pub use negatives::in_batch::in_batch_corrections;
 pub use pairs::{
     EnclosingSubgraph, EnclosingSubgraphs, GraphAutoEncoder, GraphAutoEncoderConfig, LinkGraph,
     LinkScores, Seal, SealConfig, SealTraining, TrainedAutoEncoder, TrainedSeal, absent_pairs,
     adamic_adar, common_neighbors, katz, link_scores, preferential_attachment, resource_allocation,
     train_seal,
 };
-pub use negatives::corruption::{
-    CorruptedSide, CorruptedTriples, Corruption, NegativeDistribution,
-};
-pub use negatives::fact_filter::FactFilter;
-pub use negatives::in_batch::in_batch_corrections;
 pub use ranking::config::{RankingConfig, Ties};
 pub use ranking::dot::dot_scores;
 pub use ranking::id_lists::IdLists;

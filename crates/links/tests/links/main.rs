@@ -5,7 +5,7 @@ mod differences;
 mod inductive;
 mod knowledge;
 mod losses;
-mod pairs;
 mod negatives;
+mod pairs;
 mod ranking;
 mod temporal;

@@ -9,6 +9,7 @@
 //! the best of a few defaults on its validation data.
 
 mod knowledge;
+mod recommend;
 mod row;
 mod sets;
 
@@ -73,7 +74,7 @@ impl Args {
 type Family = fn(&Args, &Sets, &mut dyn FnMut(Row)) -> Result<()>;
 
 /// Families, in the order of their rows.
-const FAMILIES: [Family; 1] = [knowledge::rows];
+const FAMILIES: [Family; 2] = [knowledge::rows, recommend::rows];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(args.seeds > 0, "`--seeds` must be at least 1");
