@@ -22,7 +22,7 @@ use super::sets::Sets;
 /// Length of lists.
 const K: usize = 20;
 /// Users of validation.
-const USERS: usize = 3000;
+const USERS: usize = 1500;
 
 /// Published figures by set, model and metric.
 fn published(set: &str, metric: &str) -> Option<f64> {
@@ -149,24 +149,25 @@ fn items(args: &Args, data: &Interactions, emit: &mut dyn FnMut(Row)) -> Result<
 
 /// The filter whose weights are the best on validation.
 fn graph_filter(args: &Args, split: &Split, device: &Device) -> Result<Vec<[f64; 2]>> {
-    let largest = 512.min(split.part.num_items() / 4).max(1);
-    let spectrum = ItemSpectrum::new(&split.part, largest, 6, 0, device)?;
-    let mut best = (0.0, GraphFilterConfig::new());
-    for rank_of in [largest / 2, largest] {
-        for ideal in [0.1, 0.2, 0.3, 0.5] {
-            for sharpen in [1.0, 2.0, 2.5, 3.0] {
-                let config = GraphFilterConfig::new()
-                    .with_rank(rank_of.max(1))
-                    .with_ideal(ideal)
-                    .with_sharpen(sharpen);
-                let filter = config.with_spectrum(&split.part, &spectrum)?;
-                let at = figures(&rank(&split.part, &split.wanted, filter.scores())?);
-                args.note(format!("rank {rank_of}, ideal {ideal}, sharpen {sharpen}: {at:?}"));
-                if at[1] > best.0 {
-                    best = (at[1], config);
-                }
-            }
+    let rank_of = 384.min(split.part.num_items() / 4).max(1);
+    let spectrum = ItemSpectrum::new(&split.part, rank_of, 6, 0, device)?;
+    let config = GraphFilterConfig::new().with_rank(rank_of);
+    let mut best = (0.0, config.clone());
+    let try_out = |config: GraphFilterConfig, best: &mut (f64, GraphFilterConfig)| -> Result<()> {
+        let filter = config.with_spectrum(&split.part, &spectrum)?;
+        let at = figures(&rank(&split.part, &split.wanted, filter.scores())?);
+        args.note(format!("ideal {}, sharpen {}: {at:?}", config.ideal, config.sharpen));
+        if at[1] > best.0 {
+            *best = (at[1], config);
         }
+        Ok(())
+    };
+    for sharpen in [0.0, 1.0, 2.0, 2.5, 3.0] {
+        try_out(config.clone().with_sharpen(sharpen), &mut best)?;
+    }
+    for ideal in [0.15, 0.2, 0.45] {
+        let config = best.1.clone().with_ideal(ideal);
+        try_out(config, &mut best)?;
     }
     let seeds = 0..args.seeds;
     seeds
