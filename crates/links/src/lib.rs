@@ -65,6 +65,9 @@ pub use recommend::interaction_graph::InteractionGraph;
 pub use recommend::light_gcn::{LightGcn, LightGcnConfig};
 pub use recommend::pair_encoder::PairEncoder;
 pub use recommend::popularity::Popularity;
+pub use recommend::ratings::{
+    NeighbourConfig, NeighboursOf, RatingModel, RatingModelConfig, Similarity,
+};
 pub use recommend::recommendations::Recommendations;
 pub use recommend::training::{PairEpoch, PairTrainingConfig, fit_pairs, recommendations};
 pub use recommend::two_tower::{TwoTower, TwoTowerConfig};
@@ -83,9 +86,3 @@ pub use temporal::train::{
     EventEpoch, EventFitConfig, EventMetrics, EventTask, FittedEvents, evaluate_events, fit_events,
     link_loss, pair_metrics, random_destinations, score_events,
 };
-pub use recommend::ratings::{
-    NeighbourConfig, NeighboursOf, RatingModel, RatingModelConfig, Similarity,
-};
-pub use recommend::recommendations::Recommendations;
-pub use recommend::training::{PairEpoch, PairTrainingConfig, fit_pairs, recommendations};
-pub use recommend::two_tower::{TwoTower, TwoTowerConfig};
