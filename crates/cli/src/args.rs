@@ -196,6 +196,9 @@ pub(crate) struct Train {
     /// Folder to save the model to.
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
+    /// Do not measure the test rows, such as in a search over settings.
+    #[arg(long)]
+    pub(crate) no_test: bool,
     /// File with the state of training, written after each epoch; a run that was interrupted continues from it.
     #[arg(long)]
     pub(crate) checkpoint: Option<PathBuf>,

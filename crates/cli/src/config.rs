@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use burn_gnn::data::{ColumnKind, DatabaseOptions, Protocol, WindowTask};
-use burn_gnn::models::{EncoderOptions, RelationalConfig, RelationalOptions};
+use burn_gnn::models::RelationalOptions;
 use burn_gnn_files::internal::read_file;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
+use toml::Table;
 
 use crate::failure::{Failure, Kind};
 
@@ -23,7 +23,7 @@ pub(crate) struct Config {
     pub(crate) task: Option<String>,
     pub(crate) protocol: Protocol,
     pub(crate) seed: u64,
-    training: Training,
+    training: Table,
     model: Table,
     encoder: Table,
     database: DatabaseSettings,
@@ -36,13 +36,16 @@ pub(crate) struct Config {
 
 /// How a model is trained: fields of `RelationalOptions`.
 #[derive(Debug, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Training {
     epochs: usize,
     patience: usize,
     batch_size: usize,
     lr: f64,
+    warm_up: f64,
     weight_decay: f64,
+    weight_averaging: f64,
+    refit: bool,
     fanouts: Vec<i64>,
     latest: bool,
     balanced: bool,
@@ -51,26 +54,38 @@ pub(crate) struct Training {
     other_weight: f64,
     workers: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
+    half_life_days: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     longest_gap_days: Option<f64>,
 }
 
-impl Default for Training {
-    fn default() -> Self {
-        let of = RelationalOptions::default();
+/// Fields of [`Training`] without a value by default.
+const OPTIONAL: [&str; 2] = ["half_life_days", "longest_gap_days"];
+
+/// Microseconds of a day.
+const DAY: f64 = 86_400e6;
+
+impl Training {
+    fn of(of: &RelationalOptions) -> Self {
+        let days = |time: i64| time as f64 / DAY;
         Self {
             epochs: of.epochs,
             patience: of.patience,
             batch_size: of.batch_size,
             lr: of.lr,
+            warm_up: of.warm_up,
             weight_decay: of.weight_decay,
-            fanouts: of.fanouts,
+            weight_averaging: of.weight_averaging,
+            refit: of.refit,
+            fanouts: of.fanouts.clone(),
             latest: of.latest,
             balanced: of.balanced,
             label_history: of.label_history,
-            other_tasks: of.other_tasks,
+            other_tasks: of.other_tasks.clone(),
             other_weight: of.other_weight,
             workers: of.workers,
-            longest_gap_days: None,
+            half_life_days: of.half_life.map(days),
+            longest_gap_days: of.longest_gap.map(days),
         }
     }
 }
@@ -97,7 +112,7 @@ impl Config {
         })?;
         let config = Self { path: path.to_owned(), ..config };
         // Sections are checked before a database is read.
-        config.options()?;
+        config.options(RelationalOptions::default())?;
         config.database()?;
         Ok(config)
     }
@@ -123,28 +138,33 @@ impl Config {
         Ok(if *lenient_keys { options.with_lenient_keys() } else { options })
     }
 
-    /// Options of training.
-    pub(crate) fn options(&self) -> Result<RelationalOptions, Failure> {
-        let of = &self.training;
+    /// Options of training: `base`, and what the file has in place of it.
+    pub(crate) fn options(&self, base: RelationalOptions) -> Result<RelationalOptions, Failure> {
+        let of: Training = self.with_defaults("training", &Training::of(&base), &self.training)?;
+        let time = |days: f64| (days * DAY) as i64;
         Ok(RelationalOptions {
             protocol: self.protocol,
             seed: self.seed,
-            model: self.with_defaults("model", &RelationalConfig::new(), &self.model)?,
-            encoder: self.with_defaults("encoder", &EncoderOptions::default(), &self.encoder)?,
-            fanouts: of.fanouts.clone(),
+            model: self.with_defaults("model", &base.model, &self.model)?,
+            encoder: self.with_defaults("encoder", &base.encoder, &self.encoder)?,
+            fanouts: of.fanouts,
             latest: of.latest,
-            other_tasks: of.other_tasks.clone(),
+            other_tasks: of.other_tasks,
             other_weight: of.other_weight,
             label_history: of.label_history,
             epochs: of.epochs,
             patience: of.patience,
             batch_size: of.batch_size,
             lr: of.lr,
+            warm_up: of.warm_up,
             weight_decay: of.weight_decay,
-            longest_gap: of.longest_gap_days.map(|days| (days * 86_400e6) as i64),
+            weight_averaging: of.weight_averaging,
+            refit: of.refit,
+            half_life: of.half_life_days.map(time),
+            longest_gap: of.longest_gap_days.map(time),
             balanced: of.balanced,
             workers: of.workers,
-            ..RelationalOptions::default()
+            ..base
         })
     }
 
@@ -157,7 +177,10 @@ impl Config {
     ) -> Result<T, Failure> {
         let mut all = table_of(default)?;
         for (name, value) in given {
-            if !all.contains_key(name) {
+            let optional = OPTIONAL.into_iter().filter(|_| section == "training");
+            let is_known =
+                all.keys().map(String::as_str).chain(optional).any(|known| known == name);
+            if !is_known {
                 let known = all.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>();
                 let why =
                     format!("[{section}]: expected one of {}, found `{name}`", known.join(", "));
@@ -170,36 +193,19 @@ impl Config {
     }
 }
 
-/// What [`section`] changes of the defaults: the model that is the most accurate on small databases, of a size that
-/// trains in minutes on two cores.
-const FIRST: &str = "
-[training]
-latest = true
-[model]
-kind = \"RowSets\"
-hidden = 32
-rows = 16
-far_rows = 8
-dropout = 0.2
-[encoder]
-min_count = 10
-max_classes = 300
-texts = \"Categories\"
-";
+/// Fields that [`RelationalOptions::for_task`] chooses by task, protocol and size: `init` leaves them out.
+pub(crate) const CHOSEN: [&str; 4] = ["epochs", "half_life_days", "label_history", "refit"];
 
 /// The settings of a section that `burn-gnn init` writes, as lines of TOML.
 pub(crate) fn section(name: &str) -> Result<String, Failure> {
-    let internal = |e: String| Failure::new(Kind::Internal, e);
+    let of = RelationalOptions::default();
     let mut table = match name {
-        "training" => table_of(&Training::default())?,
-        "model" => table_of(&RelationalConfig::new())?,
-        _ => table_of(&EncoderOptions::default())?,
+        "training" => table_of(&Training::of(&of))?,
+        "model" => table_of(&of.model)?,
+        _ => table_of(&of.encoder)?,
     };
-    let first: Table = toml::from_str(FIRST).map_err(|e| internal(e.to_string()))?;
-    if let Some(Value::Table(first)) = first.get(name) {
-        table.extend(first.clone());
-    }
-    toml::to_string(&table).map_err(|e| internal(e.to_string()))
+    table.retain(|field, _| !CHOSEN.contains(&field));
+    toml::to_string(&table).map_err(|e| Failure::new(Kind::Internal, e.to_string()))
 }
 
 fn table_of(value: &impl Serialize) -> Result<Table, Failure> {

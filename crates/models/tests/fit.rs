@@ -352,6 +352,49 @@ fn a_resumed_run_is_the_uninterrupted_one() {
     assert!(text.unwrap_err().to_string().contains("`checkpoint`"));
 }
 
+/// Half of four epochs: the mean of the third and the fourth.
+#[test]
+fn averaged_weights_are_the_mean_of_the_last_epochs() {
+    let g = rings();
+    let (train, val) = (ring_loader(&g, &[0, 1, 3, 4, 5], 2), ring_loader(&g, &[2, 4], 1));
+    let task = SeedTask::classes("_N");
+    let after =
+        |epochs: usize| numbers(&fit(sage(), &task, &train, &(), &quiet(epochs)).unwrap().model);
+    let mean = |a: &[f32], b: &[f32]| -> Vec<f32> {
+        a.iter().zip(b).map(|(a, b)| a + (b - a) * 0.5).collect()
+    };
+    let config = |epochs: usize| quiet(epochs).with_weight_averaging(0.5);
+    let trained = fit(sage(), &task, &train, &val, &config(4)).unwrap();
+    assert_eq!(trained.kept_epoch, 3);
+    let (third, fourth) = (after(3), after(4));
+    assert_ne!(third, fourth);
+    assert_eq!(numbers(&trained.model), mean(&third, &fourth));
+    // The mean is what is validated, and it does not need validation.
+    let all = evaluate(&trained.model, &task, &val).unwrap();
+    assert_eq!(trained.history[3].val_loss, Some(all.mean_loss()));
+    let without = fit(sage(), &task, &train, &(), &config(4)).unwrap();
+    assert_eq!(numbers(&without.model), numbers(&trained.model));
+    // One epoch is its own mean.
+    assert_eq!(numbers(&fit(sage(), &task, &train, &(), &config(1)).unwrap().model), after(1));
+    // A resumed run has the same bits.
+    let dir = tempfile::tempdir().unwrap();
+    let saved = |epochs: usize, resume: bool| {
+        let config = config(epochs).with_checkpoint(dir.path().join("run")).with_resume(resume);
+        fit(sage(), &task, &train, &val, &config).unwrap()
+    };
+    saved(3, false);
+    let resumed = saved(4, true);
+    assert_eq!(resumed.history, trained.history);
+    assert_eq!(numbers(&resumed.model), numbers(&trained.model));
+    for (config, name) in [
+        (config(4).with_patience(2), "`patience`"),
+        (quiet(4).with_weight_averaging(1.5), "`weight_averaging`"),
+    ] {
+        let text = fit(sage(), &task, &train, &val, &config).unwrap_err().to_string();
+        assert!(text.contains(name), "{text}");
+    }
+}
+
 #[test]
 fn early_stopping_keeps_the_best_epoch() {
     // Validation gets worse from the third epoch on.

@@ -40,6 +40,7 @@ enum Command {
     Published(published::Args),
     RgcnDistributed(rgcn_distributed::Args),
     SageDistributed(sage_distributed::Args),
+    Published(published::Args),
 }
 
 fn main() -> ExitCode {
@@ -53,5 +54,6 @@ fn main() -> ExitCode {
         Command::Published(args) => published::run(&args),
         Command::RgcnDistributed(args) => rgcn_distributed::run(&args),
         Command::SageDistributed(args) => sage_distributed::run(&args),
+        Command::Published(args) => published::run(&args),
     })
 }

@@ -78,6 +78,7 @@ pub(super) fn train(
             let val = trained.history.get(trained.kept_epoch).and_then(|epoch| epoch.val_score);
             let test = match $task.test.total {
                 0 => None,
+                _ if args.no_test => None,
                 _ => Some(evaluate(&trained.model, &$task, &$task.test)?.accuracy()),
             };
             [val, test]

@@ -10,7 +10,7 @@ use serde_json::json;
 use toml::{Table, Value};
 
 use crate::args::{Declared, Init};
-use crate::config::{CONFIG, Config, section};
+use crate::config::{CHOSEN, CONFIG, Config, section};
 use crate::failure::{Failure, Kind};
 use crate::opened::existing;
 use crate::output::Output;
@@ -206,7 +206,8 @@ fn settings(db: &Database, task: Option<&WindowTask>) -> Result<String, Failure>
 protocol = \"frozen\"
 seed = 0
 
-# How a model is trained: `burn_gnn::models::RelationalOptions`.
+# How a model is trained: `burn_gnn::models::RelationalOptions`. Unless they are set here,
+# {chosen} are chosen by task, protocol and size.
 [training]
 {training}
 # The model, of kind Sage, Rgcn, Hgt or RowSets: `burn_gnn::models::RelationalConfig`.
@@ -225,6 +226,7 @@ ignored = []                # columns that are not read: [\"drivers.url\"]
 
 # Tasks that are declared here: an aggregate over the rows of a window after each seed time.
 {tasks}",
+        chosen = CHOSEN.join(", "),
         training = section("training")?,
         model = section("model")?,
         encoder = section("encoder")?,

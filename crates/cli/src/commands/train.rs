@@ -24,7 +24,8 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
         protocol,
         progress: out.progress(),
         checkpoint: args.checkpoint.clone(),
-        ..config.options()?
+        test: !args.no_test,
+        ..config.options(RelationalOptions::for_task(&db, &task, protocol)?)?
     };
     options.seed = args.seed.unwrap_or(options.seed);
     options.epochs = args.epochs.unwrap_or(options.epochs);

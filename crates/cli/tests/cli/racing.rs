@@ -16,6 +16,7 @@ const SETTINGS: &str = "
 epochs = 2
 fanouts = [6, 6]
 [model]
+kind = \"Sage\"
 hidden = 16
 [[tasks]]
 name = \"driver-dnf\"

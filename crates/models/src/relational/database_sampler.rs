@@ -35,6 +35,7 @@ pub struct DatabaseSampler {
     seeds: Arc<DatabaseSeeds>,
     head: usize,
     gaps: Option<Gaps>,
+    recency: Option<Recency>,
     device: Device,
 }
 
@@ -51,6 +52,33 @@ enum Reading {
 struct Gaps {
     longest: i64,
     probability: f64,
+}
+
+/// How seeds are drawn by their times.
+#[derive(Clone, Debug)]
+struct Recency {
+    half_life: i64,
+    /// Sums of the weights of the seeds up to each one.
+    sums: Arc<[f64]>,
+}
+
+impl Recency {
+    fn new(times: &[i64], half_life: i64) -> Self {
+        let latest = times.iter().copied().max().unwrap_or_default();
+        let weight = |&time: &i64| (-(latest as f64 - time as f64) / half_life as f64).exp2();
+        let sums = times.iter().map(weight).scan(0.0, |sum, weight| {
+            *sum += weight;
+            Some(*sum)
+        });
+        Self { half_life, sums: sums.collect() }
+    }
+
+    /// The seed at a share of the sum of all weights.
+    fn position(&self, share: f64) -> u32 {
+        let total = self.sums.last().copied().unwrap_or_default();
+        let above = self.sums.partition_point(|sum| *sum <= share * total);
+        above.min(self.sums.len().saturating_sub(1)) as u32
+    }
 }
 
 /// Batches of a task of a database, for [`fit`](crate::fit): see [`DatabaseSampler::loader`].
@@ -128,7 +156,16 @@ impl DatabaseSampler {
         device: &Device,
     ) -> Result<Self, ModelError> {
         let (data, device) = (data.clone(), device.clone());
-        Ok(Self { reading, data, entity, seeds: seeds.into(), head: 0, gaps: None, device })
+        Ok(Self {
+            reading,
+            data,
+            entity,
+            seeds: seeds.into(),
+            head: 0,
+            gaps: None,
+            recency: None,
+            device,
+        })
     }
 
     /// Sets the head of the model that the seeds are for, where a model learns several tasks; 0 by default.
@@ -150,13 +187,28 @@ impl DatabaseSampler {
         Ok(Self { gaps: Some(Gaps { longest, probability }), ..self })
     }
 
+    /// Draws seeds by their times: each place of an epoch gets a seed with a probability proportional to
+    /// `2^(-age / half_life)`, with replacement, where the age is the time between the seed and the latest one. Draws are
+    /// a function of the seed of the loader, the epoch and the place. Where the world changes, a model that is to predict
+    /// the next years learns more from recent seeds.
+    ///
+    /// # Errors
+    /// A half-life that is not positive.
+    pub fn with_recency(self, half_life: i64) -> Result<Self, ModelError> {
+        ModelError::check_range("half_life", "1..", half_life, half_life > 0)?;
+        let recency = Some(Recency::new(&self.seeds.times, half_life));
+        Ok(Self { recency, ..self })
+    }
+
     /// The same sampler with other seeds.
     ///
     /// # Errors
     /// Seeds that do not fit the entity table.
     pub fn with_seeds(&self, seeds: DatabaseSeeds) -> Result<Self, ModelError> {
         seeds.check(self.data.tables()[self.entity].rows())?;
-        Ok(Self { seeds: seeds.into(), ..self.clone() })
+        let of = |recency: &Recency| Recency::new(&seeds.times, recency.half_life);
+        let recency = self.recency.as_ref().map(of);
+        Ok(Self { seeds: seeds.into(), recency, ..self.clone() })
     }
 
     /// The seeds.
@@ -186,7 +238,14 @@ impl DatabaseSampler {
     /// A position that is out of range.
     pub fn batch(&self, positions: &[u32], key: SampleKey) -> Result<DatabaseBatch, ModelError> {
         check_ids("seeds", "the task", positions, self.seeds.len())?;
-        let mut seeds = self.seeds.select(positions);
+        let mut seeds = match &self.recency {
+            Some(recency) => {
+                let draws = Stream::new(key.seed, "recency", key.epoch);
+                let draw = |&at: &u32| recency.position(draws.uniform(at.into(), 0));
+                self.seeds.select(&positions.iter().map(draw).collect::<Vec<_>>())
+            }
+            None => self.seeds.select(positions),
+        };
         if let Some(Gaps { longest, probability }) = self.gaps {
             let draws = Stream::new(key.seed, "gaps", key.epoch);
             for (i, &position) in positions.iter().enumerate() {

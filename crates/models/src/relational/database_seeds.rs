@@ -85,6 +85,31 @@ impl DatabaseSeeds {
         }
     }
 
+    /// The seeds whose label is known by `end`: its window, which starts at the time of the seed, has ended.
+    pub(crate) fn ended_by(&self, end: i64, window: Option<i64>) -> Self {
+        let is_known = |time: i64| time.saturating_add(window.unwrap_or(0)) <= end;
+        let known = self.times.iter().zip(0u32..).filter(|(time, _)| is_known(**time));
+        self.select(&known.map(|(_, i)| i).collect::<Vec<_>>())
+    }
+
+    /// These seeds, and after them those of `others`, which have targets of the same type.
+    pub(crate) fn followed_by(mut self, others: Self) -> Self {
+        self.entities.extend(others.entities);
+        self.times.extend(others.times);
+        self.visible.extend(others.visible);
+        match (&mut self.targets, others.targets) {
+            (Some(Targets::Classes(own)), Some(Targets::Classes(more))) => own.extend(more),
+            (Some(Targets::Values(own)), Some(Targets::Values(more))) => own.extend(more),
+            (
+                Some(Targets::Labels { values: own, .. }),
+                Some(Targets::Labels { values: more, .. }),
+            ) => own.extend(more),
+            (Some(Targets::Lists(own)), Some(Targets::Lists(more))) => own.extend(more),
+            (own, _) => *own = None,
+        }
+        self
+    }
+
     /// Checks lengths and entities of a table of `rows` rows.
     pub(crate) fn check(&self, rows: usize) -> Result<(), ModelError> {
         let n = self.entities.len();

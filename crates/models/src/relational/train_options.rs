@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use burn_gnn_data::Protocol;
+use burn_gnn_data::{Database, Protocol};
 use burn_gnn_graph::internal::cpu_device;
 
-use crate::relational::columns::column_encoding::EncoderOptions;
-use crate::relational::relational_model::RelationalConfig;
+use crate::error::ModelError;
+use crate::relational::columns::column_encoding::{EncoderOptions, TextEncoding};
+use crate::relational::relational_model::{RelationalConfig, RelationalKind};
 use crate::training::history::Epoch;
 
 /// Options of [`train_database`](crate::train_database).
 ///
 /// ```
-/// use burn_gnn_data::Protocol;
+/// use burn_gnn_data::{Database, Protocol};
 /// use burn_gnn_models::{RelationalConfig, RelationalOptions};
 /// let options = RelationalOptions {
 ///     protocol: Protocol::SeedTime,
@@ -53,8 +54,24 @@ pub struct RelationalOptions {
     pub patience: usize,
     /// Seeds of a batch; 256 by default.
     pub batch_size: usize,
-    /// Learning rate of Adam at the start, which falls to 0 along a cosine; 0.003 by default.
+    /// Highest learning rate of Adam, which falls to 0 along a cosine; 0.003 by default.
     pub lr: f64,
+    /// Share of the steps over which the learning rate rises to `lr`; 0 by default.
+    pub warm_up: f64,
+    /// Share of the epochs, the last ones, over which parameters are averaged
+    /// ([`FitConfig::with_weight_averaging`](crate::FitConfig::with_weight_averaging)): the mean is kept, and `patience`
+    /// has no effect. 0, the default: the best epoch is kept.
+    pub weight_averaging: f64,
+    /// Half-life, in microseconds, of the probability that a training seed is drawn, by the time between it and the
+    /// latest one ([`DatabaseSampler::with_recency`](crate::DatabaseSampler::with_recency)). `None`, the default: each
+    /// seed occurs once per epoch.
+    pub half_life: Option<i64>,
+    /// Whether the model is trained a second time, on training and validation seeds, after the validation seeds have been
+    /// measured; false by default. Labels are read if their window has ended at the test time. The validation metric is
+    /// that of the first time.
+    pub refit: bool,
+    /// Whether the test seeds are measured; true by default. A search over options measures validation seeds only.
+    pub test: bool,
     /// L2 penalty; 0 by default.
     pub weight_decay: f64,
     /// Longest gap, in microseconds, between the time of a training seed and the latest row that it sees; the gap of each
@@ -85,15 +102,38 @@ impl fmt::Debug for EpochHook {
     }
 }
 
+impl RelationalOptions {
+    /// Options for a task.
+    ///
+    /// # Errors
+    /// An unknown task.
+    pub fn for_task(db: &Database, task: &str, protocol: Protocol) -> Result<Self, ModelError> {
+        let _ = db.task(task)?;
+        Ok(Self { protocol, ..Self::default() })
+    }
+}
+
 impl Default for RelationalOptions {
     fn default() -> Self {
+        let model = RelationalConfig::new()
+            .with_kind(RelationalKind::RowSets)
+            .with_hidden(32)
+            .with_rows(16)
+            .with_far_rows(8)
+            .with_dropout(0.2);
+        let encoder = EncoderOptions {
+            min_count: 10,
+            max_classes: 300,
+            texts: TextEncoding::Categories,
+            ..EncoderOptions::default()
+        };
         Self {
             protocol: Protocol::Frozen,
             seed: 0,
-            model: RelationalConfig::new(),
-            encoder: EncoderOptions::default(),
+            model,
+            encoder,
             fanouts: vec![64, 64],
-            latest: false,
+            latest: true,
             other_tasks: vec![],
             other_weight: 0.3,
             label_history: false,
@@ -101,6 +141,11 @@ impl Default for RelationalOptions {
             patience: 5,
             batch_size: 256,
             lr: 0.003,
+            warm_up: 0.0,
+            weight_averaging: 0.0,
+            half_life: None,
+            refit: false,
+            test: true,
             weight_decay: 0.0,
             longest_gap: None,
             balanced: false,

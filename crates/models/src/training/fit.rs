@@ -18,6 +18,7 @@ use crate::training::gradient_sync::{GradientSync, NoSync, agree};
 use crate::training::history::{Epoch, Trained};
 use crate::training::run::Run;
 use crate::training::task::Task;
+use crate::training::weight_average::averaged;
 
 /// Trains `model` on the batches of `train` and keeps the epoch that is best on those of `val` (`&()`: no validation,
 /// the last epoch is kept).
@@ -34,6 +35,7 @@ use crate::training::task::Task;
 ///     better than every epoch before: keep the parameters
 ///     no better one for config.patience epochs: stop
 /// ```
+/// With [`FitConfig::with_weight_averaging`], the mean of the parameters over the last epochs is validated and kept.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -165,7 +167,14 @@ where
             val_loss: None,
             metric: metric.name(),
         };
-        let plain = model.valid();
+        let mut plain = model.valid();
+        let first = config.first_averaged();
+        let averages = first.is_some_and(|first| epoch >= first);
+        if let (Some(first), Some((_, mean))) =
+            (first.filter(|_| averages), run.best.take_if(|_| averages))
+        {
+            plain = averaged(mean, &plain, epoch - first);
+        }
         let mut all = Evaluation::default();
         let add = |outcome: &Outcome| all.add(outcome, metric.needs_rows());
         each_outcome(&plain, task, val, config.seed, sync, add)?;
@@ -176,9 +185,12 @@ where
                 return Err(ModelError::Diverged { epoch, pass: "validation", batch: 0, loss, lr });
             }
             (row.val_score, row.val_loss) = (Some(score?), Some(loss));
-            if run.is_better(&row, &metric) {
-                run.best = Some((epoch, plain));
+            if first.is_none() && run.is_better(&row, &metric) {
+                run.best = Some((epoch, plain.clone()));
             }
+        }
+        if averages {
+            run.best = Some((epoch, plain));
         }
         bar.say(row.to_string());
         bar.inc(1);

@@ -11,3 +11,4 @@ pub(crate) mod select_rows;
 pub(crate) mod sparse_rows;
 pub(crate) mod task;
 pub(crate) mod tasks;
+pub(crate) mod weight_average;

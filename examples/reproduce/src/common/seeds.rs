@@ -89,7 +89,8 @@ fn hold_out(train: &mut Rows, fold: u64) -> Rows {
     held
 }
 
-fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+/// Mean, and standard deviation of the sample.
+pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();

@@ -10,6 +10,7 @@
 
 mod knowledge;
 mod recommend;
+mod relational;
 mod row;
 mod sets;
 
@@ -74,7 +75,7 @@ impl Args {
 type Family = fn(&Args, &Sets, &mut dyn FnMut(Row)) -> Result<()>;
 
 /// Families, in the order of their rows.
-const FAMILIES: [Family; 2] = [knowledge::rows, recommend::rows];
+const FAMILIES: [Family; 3] = [knowledge::rows, recommend::rows, relational::rows];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(args.seeds > 0, "`--seeds` must be at least 1");

@@ -105,3 +105,61 @@ fn balanced_classes_have_weights() {
         assert!(train(false) != train(true), "{task}: the weights of the classes change nothing");
     }
 }
+
+/// The second training reads validation labels, the measured validation does not change.
+#[test]
+fn a_refit_reads_validation_labels_that_are_known_at_the_test_time() {
+    let db = shop();
+    let options = options(RelationalKind::RowSets);
+    let base = RelationalOptions { epochs: 2, weight_averaging: 0.5, ..options };
+    let refit = RelationalOptions { refit: true, ..base.clone() };
+    let train =
+        |db: &Database, options: &RelationalOptions| train_database(db, "busy", options).unwrap();
+    let (once, twice) = (train(&db, &base), train(&db, &refit));
+    assert_eq!(once.spec.val, twice.spec.val);
+    assert_eq!(twice.history[..once.history.len()], once.history);
+    assert!(twice.history.len() > once.history.len());
+    assert_ne!(numbers(&once.model), numbers(&twice.model));
+    let (days, end) = (&db.task("busy").unwrap().val.times, TEST);
+    let last = days.iter().max().unwrap();
+    let flipped = |window: i64| {
+        with_changed(&db, "busy", |task| {
+            task.timedelta = Some(window);
+            let Targets::Classes(classes) = &mut task.val.targets else { panic!() };
+            let rows = task.val.times.iter().zip(classes);
+            rows.filter(|(time, _)| *time == last).for_each(|(_, y)| *y = 1 - *y);
+        })
+    };
+    let of_window = |window: i64| with_changed(&db, "busy", |task| task.timedelta = Some(window));
+    let model = |db: &Database| numbers(&train(db, &refit).model);
+    // Windows of the last validation seeds end at the test time, or a moment later.
+    let window = end - last;
+    assert_ne!(model(&flipped(window)), model(&of_window(window)));
+    assert_eq!(model(&flipped(window + 1)), model(&of_window(window + 1)));
+    // Without test rows nothing is measured.
+    let untested = RelationalOptions { test: false, ..refit.clone() };
+    assert_eq!(train(&db, &untested).spec.test, None);
+}
+
+/// A run that is interrupted in either training goes on with the same bits.
+#[test]
+fn averaging_recency_and_refit_resume() {
+    let db = shop();
+    let dir = tempfile::tempdir().unwrap();
+    let run = |epochs: usize, file: &str| {
+        let options = RelationalOptions {
+            epochs,
+            weight_averaging: 0.5,
+            half_life: Some(20 * DAY),
+            refit: true,
+            checkpoint: Some(dir.path().join(file)),
+            ..options(RelationalKind::RowSets)
+        };
+        train_database(&db, "busy", &options).unwrap()
+    };
+    let whole = run(4, "whole");
+    std::fs::remove_file(dir.path().join("whole.refit")).unwrap();
+    let again = run(4, "whole");
+    assert_eq!(numbers(&again.model), numbers(&whole.model));
+    assert_eq!((again.history, again.spec.val), (whole.history, whole.spec.val));
+}

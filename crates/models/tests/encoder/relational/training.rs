@@ -32,6 +32,8 @@ pub(super) fn options(kind: RelationalKind) -> RelationalOptions {
             .with_hidden(16)
             .with_rows(8)
             .with_far_rows(4),
+        encoder: EncoderOptions::default(),
+        latest: false,
         fanouts: vec![8, 4],
         epochs: 4,
         batch_size: 64,
@@ -90,6 +92,30 @@ fn batches_do_not_depend_on_threads_and_resume() {
     first.next().unwrap().unwrap();
     let rest: Vec<_> = loader.resume(first.state()).map(|b| bits(&b.unwrap())).collect();
     assert_eq!(rest, one[2..]);
+}
+
+/// With a half-life of ten days, a seed of ten days earlier is drawn half as often.
+#[test]
+fn recency_draws_seeds_by_their_times() {
+    let days = |sampler: DatabaseSampler, epoch: u64| -> Vec<i64> {
+        let loader = sampler.loader(50).unwrap().with_seed(3).with_workers(2);
+        let batches = loader.epoch(epoch).map(|batch| batch.unwrap().batch);
+        batches.flat_map(|batch| batch.seeds.times).map(|time| time / DAY).collect()
+    };
+    let (_, all) = sampler(true);
+    let by_recency = |half_life: i64| all.clone().with_recency(half_life).unwrap();
+    let drawn: Vec<i64> = (0..40).flat_map(|epoch| days(by_recency(10 * DAY), epoch)).collect();
+    let count = |day: i64| drawn.iter().filter(|&&of| of == day).count() as f64;
+    assert_eq!(drawn.len(), 40 * days(all.clone(), 0).len());
+    let latest = days(all.clone(), 0).into_iter().max().unwrap();
+    for (day, share) in [(latest - 10, 0.5), (latest - 20, 0.25)] {
+        let found = count(day) / count(latest);
+        assert!((found - share).abs() < 0.04, "day {day}: {found}");
+    }
+    assert_eq!(days(by_recency(DAY), 2), days(by_recency(DAY), 2));
+    assert_ne!(days(by_recency(DAY), 2), days(by_recency(DAY), 3));
+    let text = all.with_recency(0).unwrap_err().to_string();
+    assert!(text.contains("`half_life`"), "{text}");
 }
 
 #[test]
