@@ -138,6 +138,11 @@ impl Config {
         Ok(if *lenient_keys { options.with_lenient_keys() } else { options })
     }
 
+    /// Whether the file chooses the model, or its size.
+    pub(crate) fn has_model(&self) -> bool {
+        !self.model.is_empty()
+    }
+
     /// Options of training: `base`, and what the file has in place of it.
     pub(crate) fn options(&self, base: RelationalOptions) -> Result<RelationalOptions, Failure> {
         let of: Training = self.with_defaults("training", &Training::of(&base), &self.training)?;
@@ -201,7 +206,6 @@ pub(crate) fn section(name: &str) -> Result<String, Failure> {
     let of = RelationalOptions::default();
     let mut table = match name {
         "training" => table_of(&Training::of(&of))?,
-        "model" => table_of(&of.model)?,
         _ => table_of(&of.encoder)?,
     };
     table.retain(|field, _| !CHOSEN.contains(&field));

@@ -210,9 +210,14 @@ seed = 0
 # {chosen} are chosen by task, protocol and size.
 [training]
 {training}
-# The model, of kind Sage, Rgcn, Hgt or RowSets: `burn_gnn::models::RelationalConfig`.
+# The model, of kind Sage, Rgcn, Hgt, RowSets or WindowMeans: `burn_gnn::models::RelationalConfig`.
+# Unless something is set here, it is chosen by the validation rows.
 [model]
-{model}
+# kind = \"RowSets\"
+# hidden = 32
+# rows = 16
+# dropout = 0.2
+
 # Statistics of columns: `burn_gnn::models::EncoderOptions`.
 [encoder]
 {encoder}
@@ -228,7 +233,6 @@ ignored = []                # columns that are not read: [\"drivers.url\"]
 {tasks}",
         chosen = CHOSEN.join(", "),
         training = section("training")?,
-        model = section("model")?,
         encoder = section("encoder")?,
     );
     // The text is what `train` will read.

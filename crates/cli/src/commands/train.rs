@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use burn_gnn::data::Targets;
-use burn_gnn::models::{RelationalOptions, train_database};
+use burn_gnn::models::{MeasuredOptions, RelationalOptions, search_options, train_database};
 
 use super::classify;
 use super::figures::Figures;
 use crate::args::Train;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::opened::Opened;
 use crate::output::Output;
 use crate::writable;
@@ -20,15 +20,37 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
     args.out.as_deref().map_or(Ok(()), writable::folder)?;
     args.checkpoint.as_deref().map_or(Ok(()), writable::file)?;
     let (Opened { db, config }, task, protocol) = Opened::with_task(&args.of, out)?;
-    let mut options = RelationalOptions {
-        protocol,
-        progress: out.progress(),
-        checkpoint: args.checkpoint.clone(),
-        test: !args.no_test,
-        ..config.options(RelationalOptions::for_task(&db, &task, protocol)?)?
+    let candidates = if config.has_model() {
+        vec![RelationalOptions::for_task(&db, &task, protocol)?]
+    } else {
+        RelationalOptions::candidates(&db, &task, protocol)?
     };
-    options.seed = args.seed.unwrap_or(options.seed);
-    options.epochs = args.epochs.unwrap_or(options.epochs);
+    let of_run = |base: RelationalOptions| -> Result<RelationalOptions, Failure> {
+        let mut options = RelationalOptions {
+            protocol,
+            progress: out.progress(),
+            checkpoint: args.checkpoint.clone(),
+            test: !args.no_test,
+            ..config.options(base)?
+        };
+        options.seed = args.seed.unwrap_or(options.seed);
+        options.epochs = args.epochs.unwrap_or(options.epochs);
+        Ok(options)
+    };
+    let candidates = candidates.into_iter().map(of_run).collect::<Result<Vec<_>, _>>()?;
+    let measured = search_options(&db, &task, candidates)?;
+    for MeasuredOptions { options, val } in &measured {
+        if let Some(val) = val {
+            let model = &options.model;
+            out.note(format!(
+                "{task}: {:?}, hidden {}: validation {val}",
+                model.kind, model.hidden
+            ));
+        }
+    }
+    let Some(MeasuredOptions { options, .. }) = measured.into_iter().next() else {
+        return Err(Failure::new(Kind::Internal, "no options to train with"));
+    };
     let of = db.task(&task)?;
     out.note(format!(
         "{task}: {} of rows of `{}`, {} training, {} validation and {} test rows, protocol {}, seed {}",

@@ -87,12 +87,17 @@ pub(crate) fn for_task<'a>(
 /// The time before which rows count for statistics: the validation time, else that of the first validation seed; never
 /// later than the test time or the first test seed. Without either part, all rows that a training seed sees count.
 pub(crate) fn statistics_end(db: &Database, task: &DatabaseTask) -> i64 {
-    let val = db.val_timestamp().or_else(|| first_time(task, Part::Val));
+    let val = validation_time(db, task);
     let last = || task.rows(Part::Train).times.iter().copied().max();
     val.into_iter()
         .chain(test_time(db, task))
         .min()
         .unwrap_or_else(|| last().map_or(i64::MAX, |time| time.saturating_add(1)))
+}
+
+/// The validation time of a database, else that of the first validation seed; `None` without validation.
+pub(crate) fn validation_time(db: &Database, task: &DatabaseTask) -> Option<i64> {
+    db.val_timestamp().or_else(|| first_time(task, Part::Val))
 }
 
 /// The test time of a database, else that of the first test seed; `None` without a test part.

@@ -19,6 +19,7 @@ use crate::relational::columns::table_encoder::TableEncoder;
 use crate::relational::database_sampler::DatabaseBatch;
 use crate::relational::row_sets::row_paths::{PathLimits, RowPath, row_paths};
 use crate::relational::row_sets::row_set_net::RowSetNet;
+use crate::relational::row_sets::window_means::WindowMeans;
 use crate::relational::typed_sage::TypedSage;
 use crate::training::select_rows::select_rows;
 use crate::training::tasks::node_classifier::NodeClassifier;
@@ -34,6 +35,15 @@ pub enum RelationalKind {
     Hgt,
     /// The latest rows along paths of foreign keys, pooled by age and attention ([`RowSetNet`]).
     RowSets,
+    /// A linear model of means over the latest rows along these paths ([`WindowMeans`]).
+    WindowMeans,
+}
+
+impl RelationalKind {
+    /// Whether the model reads rows along paths, instead of sampled trees.
+    pub(crate) fn reads_paths(self) -> bool {
+        matches!(self, Self::RowSets | Self::WindowMeans)
+    }
 }
 
 /// Describes a [`RelationalModel`].
@@ -54,10 +64,10 @@ pub struct RelationalConfig {
     /// Heads of [`RelationalKind::Hgt`] and [`RelationalKind::RowSets`].
     #[config(default = 4)]
     pub num_heads: usize,
-    /// Latest rows that refer to an entity, of [`RelationalKind::RowSets`].
+    /// Latest rows that refer to an entity, of kinds that read paths.
     #[config(default = 32)]
     pub rows: usize,
-    /// Latest rows of longer paths, of [`RelationalKind::RowSets`].
+    /// Latest rows of longer paths, of kinds that read paths.
     #[config(default = 16)]
     pub far_rows: usize,
     /// Dropout probability of encoded rows and before the head.
@@ -77,6 +87,8 @@ pub enum RelationalNet {
     Hgt(Hgt),
     /// [`RelationalKind::RowSets`].
     RowSets(RowSetNet),
+    /// [`RelationalKind::WindowMeans`].
+    WindowMeans(WindowMeans),
 }
 
 /// Predicts targets of rows of a database at a time.
@@ -104,7 +116,8 @@ pub struct RelationalModel {
 }
 
 impl RelationalConfig {
-    /// The paths from the rows of a table that [`RelationalKind::RowSets`] reads; none of other kinds. Where several
+    /// The paths from the rows of a table that [`RelationalKind::RowSets`] and [`RelationalKind::WindowMeans`] read; none of
+    /// other kinds. Where several
     /// tables lead to the same rows, the one with the most rows before `before` (microseconds since 1970) is chosen.
     ///
     /// # Errors
@@ -116,10 +129,7 @@ impl RelationalConfig {
         before: i64,
     ) -> Result<Vec<RowPath>, ModelError> {
         let limits = PathLimits { rows: self.rows, far_rows: self.far_rows };
-        match self.kind {
-            RelationalKind::RowSets => row_paths(graph, entity, limits, before),
-            _ => Ok(vec![]),
-        }
+        if self.kind.reads_paths() { row_paths(graph, entity, limits, before) } else { Ok(vec![]) }
     }
 
     /// Initializes a model for the graph of a database, with an encoder per table and a head of each size of `outputs`.
@@ -160,6 +170,7 @@ impl RelationalConfig {
             let all = ntypes.iter().map(|ntype| (ntype.as_str(), TypeInput::Features(hidden)));
             all.collect::<TypeMap<_>>()
         };
+        let configs = encoders;
         let encoders = encoders.iter().map(|encoder| encoder.try_init(device));
         let encoders = encoders.collect::<Result<_, _>>()?;
         let net = match self.kind {
@@ -191,8 +202,14 @@ impl RelationalConfig {
                 let (heads, prob) = (self.num_heads, self.dropout);
                 RelationalNet::RowSets(RowSetNet::new(paths, ntypes, hidden, heads, prob, device))
             }
+            RelationalKind::WindowMeans => {
+                ModelError::check_sizes(&[("paths", paths.len())], 0.0)?;
+                RelationalNet::WindowMeans(WindowMeans::new(paths, configs, hidden, device))
+            }
         };
-        let head = |&n: &usize| MlpConfig::new(vec![hidden, hidden, n]).try_init(device);
+        let is_linear = self.kind == RelationalKind::WindowMeans;
+        let sizes = |n| if is_linear { vec![hidden, n] } else { vec![hidden, hidden, n] };
+        let head = |&n: &usize| MlpConfig::new(sizes(n)).try_init(device);
         Ok(RelationalModel {
             encoders,
             net,
@@ -236,13 +253,17 @@ impl RelationalModel {
     /// The batch has not one block per layer, or is of another database.
     #[track_caller]
     pub fn embed(&self, batch: &DatabaseBatch) -> Tensor<2> {
-        if let RelationalNet::RowSets(net) = &self.net {
+        if let RelationalNet::RowSets(_) | RelationalNet::WindowMeans(_) = &self.net {
             let Some(sets) = &batch.sets else {
                 panic!(
                     "relational model: expected a batch of paths (`DatabaseSampler::of_paths`), got sampled trees"
                 );
             };
-            return net.forward(&self.encoders, sets, batch.key);
+            return match &self.net {
+                RelationalNet::RowSets(net) => net.forward(&self.encoders, sets, batch.key),
+                RelationalNet::WindowMeans(net) => net.forward(sets),
+                _ => unreachable!("matched above"),
+            };
         }
         let (blocks, x) = (&batch.sample.blocks, self.encode(batch));
         let schema = blocks[0].schema();
@@ -251,7 +272,9 @@ impl RelationalModel {
             RelationalNet::Sage(net) => net.forward(blocks, x, target),
             RelationalNet::Rgcn(net) => net.logits_blocks(blocks, &x, target),
             RelationalNet::Hgt(net) => net.logits_blocks(blocks, &x, target),
-            RelationalNet::RowSets(_) => unreachable!("handled above"),
+            RelationalNet::RowSets(_) | RelationalNet::WindowMeans(_) => {
+                unreachable!("handled above")
+            }
         };
         select_rows(h, &batch.sample.seeds[batch.entity])
     }

@@ -11,7 +11,7 @@ use crate::relational::database_sampler::{DatabaseLoader, DatabaseSampler};
 use crate::relational::database_seeds::DatabaseSeeds;
 use crate::relational::label_history::with_label_history;
 use crate::relational::relational_data::RelationalData;
-use crate::relational::relational_model::{RelationalConfig, RelationalKind, RelationalModel};
+use crate::relational::relational_model::{RelationalConfig, RelationalModel};
 use crate::relational::relational_task::{RelationalTask, TargetEncoding};
 use crate::relational::row_sets::row_paths::RowPath;
 use crate::relational::task_score::TaskScore;
@@ -36,7 +36,7 @@ pub struct RelationalSpec {
     pub model: RelationalConfig,
     /// The encoder of each table, with its statistics.
     pub encoders: Vec<TableEncoderConfig>,
-    /// Paths that [`RelationalKind::RowSets`](crate::RelationalKind::RowSets) reads.
+    /// Paths that the model reads ([`RelationalConfig::paths`]).
     pub paths: Vec<RowPath>,
     /// What the first head predicts.
     pub target: TargetEncoding,
@@ -105,7 +105,7 @@ impl RelationalSpec {
         seeds: DatabaseSeeds,
         device: &Device,
     ) -> Result<DatabaseSampler, ModelError> {
-        if self.model.kind == RelationalKind::RowSets {
+        if self.model.kind.reads_paths() {
             let (table, paths) = (&self.entity_table, &self.paths);
             return DatabaseSampler::of_paths(data, table, seeds, paths, device);
         }

@@ -18,7 +18,7 @@ use crate::relational::relational_data::{RelationalData, statistics_end, test_ti
 use crate::relational::relational_spec::RelationalSpec;
 use crate::relational::relational_task::TargetEncoding;
 use crate::relational::task_score::{TaskScore, defined, labelled};
-use crate::relational::train_options::{EpochHook, RelationalOptions};
+use crate::relational::train_options::{EpochHook, MeasuredOptions, RelationalOptions};
 use crate::relational::trained_database::TrainedDatabase;
 use crate::training::fit::fit;
 use crate::training::fit_config::FitConfig;
@@ -82,6 +82,48 @@ pub fn train_database(
         all.spec.test = all.score(&data, db, task, Part::Test)?;
     }
     Ok(all)
+}
+
+/// Trains a model with each of `candidates`, without refit and test, and returns them with the metrics of the validation
+/// seeds: the best one first, of equal ones the earlier one. Train with the first by
+/// [`train_database`]. A single candidate is returned without training, and so are all if there
+/// are no labelled validation seeds.
+///
+/// # Errors
+/// As [`train_database`]; no candidates.
+pub fn search_options(
+    db: &Database,
+    task: &str,
+    candidates: Vec<RelationalOptions>,
+) -> Result<Vec<MeasuredOptions>, ModelError> {
+    let is_valid = !candidates.is_empty();
+    ModelError::check_range("candidates", "at least one", candidates.len(), is_valid)?;
+    let single = candidates.len() == 1;
+    let measure = |options: RelationalOptions| {
+        if single {
+            return Ok(MeasuredOptions { options, val: None });
+        }
+        let tried = RelationalOptions {
+            refit: false,
+            test: false,
+            checkpoint: None,
+            on_epoch: None,
+            ..options.clone()
+        };
+        let val = train_database(db, task, &tried)?.spec.val;
+        Ok(MeasuredOptions { options, val })
+    };
+    let measured = candidates.into_iter().map(measure);
+    let mut measured = measured.collect::<Result<Vec<_>, ModelError>>()?;
+    // Smaller is better for errors and losses.
+    let is_error = |score: &TaskScore| matches!(score.metric.as_str(), "mae" | "loss");
+    let value = |of: &MeasuredOptions| {
+        of.val
+            .as_ref()
+            .map_or(0.0, |score| if is_error(score) { score.value } else { -score.value })
+    };
+    measured.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    Ok(measured)
 }
 
 /// What [`train_database`] is given.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use burn_gnn::data::{Database, DatabaseTask, Part, Protocol, Targets, TaskRows, TaskType};
-use burn_gnn::models::{RelationalOptions, train_database};
+use burn_gnn::models::{RelationalOptions, search_options, train_database};
 
 use super::{Request, Row};
 
@@ -46,8 +46,10 @@ fn row(
     let start = Instant::now();
     let mut values = vec![];
     for seed in 0..request.seeds {
-        let of = RelationalOptions::for_task(db, &task.name, protocol)?;
-        let options = RelationalOptions { seed, progress: false, ..of };
+        let of_seed = |of| RelationalOptions { seed, progress: false, ..of };
+        let candidates = RelationalOptions::candidates(db, &task.name, protocol)?;
+        let candidates = candidates.into_iter().map(of_seed).collect();
+        let options = search_options(db, &task.name, candidates)?.swap_remove(0).options;
         let trained = train_database(db, &task.name, &options)?;
         values.extend(trained.spec.test.map(|score| score.value));
     }

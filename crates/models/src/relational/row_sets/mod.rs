@@ -3,3 +3,4 @@
 pub(crate) mod row_paths;
 pub(crate) mod row_set_input;
 pub(crate) mod row_set_net;
+pub(crate) mod window_means;

@@ -26,6 +26,11 @@ pub(crate) const SET_NUMBERS: usize = 3;
 /// Numbers that describe a seed: phases of its time, and the gap between its time and what it sees.
 pub(crate) const SEED_NUMBERS: usize = 6;
 
+/// Numbers of latest rows over which [`WindowMeans`](crate::WindowMeans) averages.
+pub(crate) const WINDOWS: [usize; 3] = [6, 20, 60];
+/// Rows of an average entity that are added to each window.
+const PRIOR_ROWS: f32 = 4.0;
+
 /// Microseconds of a day.
 const DAY: f64 = 86_400_000_000.0;
 
@@ -42,6 +47,10 @@ pub struct RowSet {
     pub(crate) latest: Relation,
     /// Age of each row in days at the time that its seed sees, `[rows, 1]`; 0 of rows without a time.
     pub(crate) ages: Tensor<2>,
+    /// Weight of each row in each window, `[rows, windows]`: `1 / (n + 4)` of the last `n` rows, 0 of others.
+    pub(crate) windows: Tensor<2>,
+    /// `n / (n + 4)` for each seed and window, `[seeds, windows]`.
+    pub(crate) shares: Tensor<2>,
 }
 
 /// The rows of all paths for the seeds of a batch.
@@ -203,13 +212,27 @@ fn row_set(
     let ages: Vec<f32> = rows.iter().zip(&seen).map(age).collect();
     let count = rows.len();
     let (mut last, mut ends) = (vec![], vec![0]);
+    let (mut windows, mut shares) = (vec![], vec![]);
     for w in indptr.windows(2) {
+        let n = (w[1] - w[0]) as usize;
+        let weight = WINDOWS.map(|window| 1.0 / (n.min(window) as f32 + PRIOR_ROWS));
+        shares.extend(weight.iter().zip(WINDOWS).map(|(x, window)| x * n.min(window) as f32));
+        for rank in (0..n).rev() {
+            let of = weight.iter().zip(WINDOWS);
+            windows.extend(of.map(|(&x, window)| if rank < window { x } else { 0.0 }));
+        }
         if w[1] > w[0] {
             last.push(w[1] - 1);
         }
         ends.push(last.len() as u32);
     }
+    let tensor = |values: Vec<f32>, rows: usize| {
+        let columns = WINDOWS.len();
+        Tensor::from_data(TensorData::new(values, [rows, columns]), device)
+    };
     Ok(RowSet {
+        windows: tensor(windows, count),
+        shares: tensor(shares, seeds.len()),
         rows: data.tables()[table].input(&rows, &times, &seen, device)?,
         joined,
         pool: Relation::from_rows(count, indptr, (0..count as u32).collect())?,
