@@ -190,7 +190,8 @@ pub(crate) struct Train {
     /// Seed of initial weights, batches and dropout; `seed` of the settings by default, or 0.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Passes over the training rows, at most; `epochs` of the settings by default, or 20; 200 on a data set.
+    /// Passes over the training rows, at most; `epochs` of the settings by default, or by the number of rows; 200 on a
+    /// data set.
     #[arg(long)]
     pub(crate) epochs: Option<usize>,
     /// Folder to save the model to.

@@ -199,7 +199,8 @@ impl Config {
 }
 
 /// Fields that [`RelationalOptions::for_task`] chooses by task, protocol and size: `init` leaves them out.
-pub(crate) const CHOSEN: [&str; 4] = ["epochs", "half_life_days", "label_history", "refit"];
+pub(crate) const CHOSEN: [&str; 6] =
+    ["epochs", "lr", "warm_up", "weight_averaging", "half_life_days", "refit"];
 
 /// The settings of a section that `burn-gnn init` writes, as lines of TOML.
 pub(crate) fn section(name: &str) -> Result<String, Failure> {

@@ -40,7 +40,6 @@ enum Command {
     Published(published::Args),
     RgcnDistributed(rgcn_distributed::Args),
     SageDistributed(sage_distributed::Args),
-    Published(published::Args),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +53,5 @@ fn main() -> ExitCode {
         Command::Published(args) => published::run(&args),
         Command::RgcnDistributed(args) => rgcn_distributed::run(&args),
         Command::SageDistributed(args) => sage_distributed::run(&args),
-        Command::Published(args) => published::run(&args),
     })
 }

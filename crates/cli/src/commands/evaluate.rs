@@ -17,7 +17,10 @@ pub(crate) fn run(args: &Evaluate, out: &Output, start: Instant) -> Result<(), F
     }
     let spec = &trained.spec;
     let part = |part| trained.evaluate(&db, &spec.task, part);
-    let scores = [part(Part::Val)?, part(Part::Test)?];
+    // A refit has learned the validation labels: their figure is that of the training before it.
+    let val =
+        if spec.refit && args.protocol.is_none() { spec.val.clone() } else { part(Part::Val)? };
+    let scores = [val, part(Part::Test)?];
     let metric = db.task(&spec.task)?.metric();
     let run = (spec.task.as_str(), spec.protocol.name(), spec.seed);
     let figures = Figures::new(run, metric, scores.each_ref().map(Option::as_ref), start);

@@ -15,7 +15,9 @@ fn init_describes_bare_files() {
     let schema = dir.read("races/schema.json");
     assert!(schema.contains("\"driverId\": \"drivers\""), "{schema}");
     let settings = dir.read("races/burn-gnn.toml");
-    for line in ["task = \"drivers-results\"", "[[tasks]]", "epochs = 20", "kind = \"RowSets\""] {
+    for line in
+        ["task = \"drivers-results\"", "[[tasks]]", "batch_size = 256", "kind = \"RowSets\""]
+    {
         assert!(settings.contains(line), "{line}: {settings}");
     }
     // The written settings are those of a folder without any.

@@ -74,7 +74,7 @@ fn settings_that_cannot_be_read() {
         ("seed = ", "line 1"),
         ("\n\nseeds = 1", "line 3: unknown field `seeds`"),
         ("protocol = \"never\"", "seed-time"),
-        ("[training]\nepoch = 3", "unknown field `epoch`"),
+        ("[training]\nepoch = 3", "found `epoch`"),
         ("[model]\nhiden = 3", "[model]: expected one of"),
         ("[model]\nkind = \"Best\"", "[model]: "),
         ("[model]\nhidden = \"big\"", "[model]: "),

@@ -50,6 +50,8 @@ pub struct RelationalSpec {
     pub batch_size: usize,
     /// Epoch that the weights are from.
     pub kept_epoch: usize,
+    /// Whether the weights are from a second training, on training and validation seeds.
+    pub refit: bool,
     /// Metric of the validation seeds, if there are labelled ones.
     pub val: Option<TaskScore>,
     /// Metric of the test seeds, if there are labelled ones.

@@ -76,6 +76,7 @@ pub fn train_database(
         let first = std::mem::replace(&mut all, again.0);
         data = again.1;
         all.spec.val = first.spec.val;
+        all.spec.refit = true;
         all.history.splice(0..0, first.history);
     }
     if options.test {
@@ -177,6 +178,7 @@ impl Training<'_> {
             latest: options.latest,
             batch_size: options.batch_size,
             kept_epoch: 0,
+            refit: false,
             val: None,
             test: None,
         };

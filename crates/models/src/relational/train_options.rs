@@ -114,9 +114,9 @@ impl fmt::Debug for EpochHook {
 }
 
 impl RelationalOptions {
-    /// The settings among which [`search_options`](crate::search_options) chooses for a task: those of [`for_task`](Self::for_task), and on a
-    /// frozen database also a linear model ([`WindowMeans`](crate::WindowMeans)), which generalises better where the last
-    /// rows are years old, with half the half-life.
+    /// The settings among which [`search_options`](crate::search_options) chooses for a task: those of
+    /// [`for_task`](Self::for_task), and on a frozen database also a linear model ([`WindowMeans`](crate::WindowMeans))
+    /// with half the half-life, which generalises better where the last rows are years old.
     ///
     /// # Errors
     /// As [`for_task`](Self::for_task).
@@ -144,7 +144,8 @@ impl RelationalOptions {
     /// The settings that reach the figures of BENCHMARKS.md on small databases, by a rule of the task's size and times:
     ///
     /// ```text
-    /// epochs     40,000 / training seeds, between 3 and 12; the mean of the parameters of the last 40 % is kept
+    /// epochs     40,000 / training seeds, between 3 and 12, and at least 72 batches; the mean of the parameters of the
+    ///            last 40 % is kept
     /// half-life  twice the time between validation and test, over which a database may change; none if training seeds
     ///            span less than two half-lives
     /// refit      on training and validation seeds
@@ -166,10 +167,12 @@ impl RelationalOptions {
         let base = Self::default();
         let is_small = protocol == Protocol::Frozen && seeds < FEW_SEEDS;
         let far_rows = if is_small { 1 } else { base.model.far_rows };
+        let epochs = (SEEN_SEEDS / seeds.max(1) as f64).round().clamp(3.0, 12.0) as usize;
+        let batches = seeds.div_ceil(base.batch_size).max(1);
         Ok(Self {
             protocol,
             model: base.model.with_far_rows(far_rows),
-            epochs: (SEEN_SEEDS / seeds.max(1) as f64).round().clamp(3.0, 12.0) as usize,
+            epochs: epochs.max(LEAST_BATCHES.div_ceil(batches)),
             lr: 0.002,
             warm_up: 0.05,
             weight_averaging: 0.4,
@@ -182,6 +185,8 @@ impl RelationalOptions {
 
 /// Training seeds below which longer paths read one row.
 const FEW_SEEDS: usize = 4000;
+/// Batches that a training has at least.
+const LEAST_BATCHES: usize = 72;
 /// Seeds that all epochs see together.
 const SEEN_SEEDS: f64 = 40_000.0;
 

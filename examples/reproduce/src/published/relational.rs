@@ -6,7 +6,9 @@ use anyhow::Result;
 use burn_gnn::data::{Database, DatabaseTask, Part, Protocol, Targets, TaskRows, TaskType};
 use burn_gnn::models::{RelationalOptions, search_options, train_database};
 
-use super::{Request, Row};
+use super::Args;
+use super::row::Row;
+use super::sets::Sets;
 
 /// Figures on the frozen database: of RelGNN (Chen et al., ICML 2025), and for `driver-position` of the RelBench paper.
 const PUBLISHED: [(&str, &str, f64); 3] = [
@@ -15,58 +17,50 @@ const PUBLISHED: [(&str, &str, f64); 3] = [
     ("rel_f1", "driver-position", 4.02),
 ];
 
-/// Prints a row per task and protocol, and returns their number.
-pub(crate) fn rows(request: &Request<'_>) -> Result<usize> {
-    let mut count = 0;
-    for (folder, set) in request.sets(&["schema.json", "manifest.yaml"]) {
-        if !request.wants(&set, None) {
-            continue;
-        }
-        let db = Database::open(folder)?;
+/// A row per task and protocol.
+pub(crate) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Result<()> {
+    for set in sets.of_layout("tables").filter(|set| args.wants_set(&set.name)) {
+        let db = Database::open(&set.folder)?;
         let is_learned = |task: &&DatabaseTask| task.task_type != TaskType::Recommendation;
         for task in db.tasks().iter().filter(is_learned) {
-            for protocol in [Protocol::Frozen, Protocol::SeedTime] {
-                let model = format!("{}/{protocol}", task.name);
-                if request.wants(&set, Some(&model)) && !task.test.is_empty() {
-                    row(request, &db, (&set, task), protocol)?;
-                    count += 1;
+            if args.wants(&set.name, &task.name) && !task.test.is_empty() {
+                for protocol in [Protocol::Frozen, Protocol::SeedTime] {
+                    emit(row(args, &db, (&set.name, task), protocol)?);
                 }
             }
         }
     }
-    Ok(count)
+    Ok(())
 }
 
 fn row(
-    request: &Request<'_>,
+    args: &Args,
     db: &Database,
     (set, task): (&str, &DatabaseTask),
     protocol: Protocol,
-) -> Result<()> {
+) -> Result<Row> {
     let start = Instant::now();
-    let mut values = vec![];
-    for seed in 0..request.seeds {
-        let of_seed = |of| RelationalOptions { seed, progress: false, ..of };
+    let mut ours = vec![];
+    for seed in 0..args.seeds {
+        let of_seed = |of| RelationalOptions { seed, progress: false, test: !args.tune, ..of };
         let candidates = RelationalOptions::candidates(db, &task.name, protocol)?;
         let candidates = candidates.into_iter().map(of_seed).collect();
         let options = search_options(db, &task.name, candidates)?.swap_remove(0).options;
-        let trained = train_database(db, &task.name, &options)?;
-        values.extend(trained.spec.test.map(|score| score.value));
+        let spec = train_database(db, &task.name, &options)?.spec;
+        ours.extend(spec.test.filter(|_| !args.tune).or(spec.val).map(|score| score.value));
+        args.note(format!("{set}/{}, {protocol}, seed {seed}: {ours:?}", task.name));
     }
     let known = PUBLISHED.iter().find(|known| (known.0, known.1) == (set, task.name.as_str()));
-    let row = Row {
+    Ok(Row {
         set: set.to_owned(),
         model: task.name.clone(),
         protocol: protocol.to_string(),
         metric: task.metric().to_owned(),
         published: known.map(|known| known.2).filter(|_| protocol == Protocol::Frozen),
         baseline: baseline(db, task, protocol),
-        ours: 0.0,
-        deviation: 0.0,
-        seeds: 0,
+        ours,
         seconds: start.elapsed().as_secs_f64(),
-    };
-    request.print(row, &values)
+    })
 }
 
 /// The mean of the labels of an entity that are known at the time that the seed sees, drawn towards the mean of all by one

@@ -1,7 +1,8 @@
 //! Options of training: other tasks, label history, class weights.
 
 use burn_gnn_data::{
-    ColumnKind, ColumnValues, Database, DatabaseTable, DatabaseTask, Part, Targets, TaskType,
+    ColumnKind, ColumnValues, Database, DatabaseTable, DatabaseTask, Part, Protocol, Targets,
+    TaskType,
 };
 use burn_gnn_models::*;
 
@@ -162,4 +163,47 @@ fn averaging_recency_and_refit_resume() {
     let again = run(4, "whole");
     assert_eq!(numbers(&again.model), numbers(&whole.model));
     assert_eq!((again.history, again.spec.val), (whole.history, whole.spec.val));
+}
+
+/// The best of two settings on the validation seeds is first, whatever their order.
+#[test]
+fn a_search_orders_options_by_validation() {
+    let db = shop();
+    let good = options(RelationalKind::WindowMeans);
+    let bad = RelationalOptions { lr: 1e-9, ..options(RelationalKind::RowSets) };
+    for candidates in [vec![good.clone(), bad.clone()], vec![bad.clone(), good.clone()]] {
+        let found = search_options(&db, "busy", candidates).unwrap();
+        assert_eq!(found[0].options.lr, good.lr);
+        let val = |i: usize| found[i].val.clone().unwrap().value;
+        assert!(val(0) > val(1));
+        // The chosen model is the measured one.
+        let trained = train_database(&db, "busy", &found[0].options).unwrap();
+        assert_eq!(trained.spec.val, found[0].val);
+    }
+    // Errors are better if they are smaller.
+    let found = search_options(&db, "spending", vec![bad, good.clone()]).unwrap();
+    assert_eq!(found[0].options.lr, good.lr);
+    let one = search_options(&db, "busy", vec![good]).unwrap();
+    assert_eq!((one.len(), one[0].val.clone()), (1, None));
+    assert!(search_options(&db, "busy", vec![]).is_err());
+}
+
+/// Options follow from size and times of the task.
+#[test]
+fn options_of_a_task_follow_a_rule() {
+    let db = shop();
+    let of = |protocol| RelationalOptions::for_task(&db, "busy", protocol).unwrap();
+    let (frozen, seed_time) = (of(Protocol::Frozen), of(Protocol::SeedTime));
+    // 240 training seeds are one batch.
+    assert_eq!((frozen.epochs, frozen.refit), (72, true));
+    assert_eq!((frozen.model.far_rows, seed_time.model.far_rows), (1, 8));
+    // Training seeds of the shop span less than twice the 40 days.
+    assert_eq!(frozen.half_life, None);
+    let days = |task: &mut DatabaseTask| task.train.times[0] = -1000 * DAY;
+    let long = with_changed(&db, "busy", days);
+    let half_life = RelationalOptions::for_task(&long, "busy", Protocol::Frozen).unwrap().half_life;
+    assert_eq!(half_life, Some(2 * (TEST - VAL)));
+    let all = |protocol| RelationalOptions::candidates(&long, "busy", protocol).unwrap();
+    assert_eq!((all(Protocol::Frozen).len(), all(Protocol::SeedTime).len()), (2, 1));
+    assert_eq!(all(Protocol::Frozen)[1].half_life, Some(TEST - VAL));
 }
