@@ -85,7 +85,7 @@ fn baseline(db: &Database, task: &DatabaseTask, protocol: Protocol) -> Option<f6
         let Some(y) = label(test, i) else { continue };
         let seen = protocol.visible_until(Part::Test, test.times[i], db);
         let (mut own, mut all) = ((0.0, 0.0), (0.0, 0.0));
-        for &(entity, end, y) in known.iter().filter(|of| of.1 <= seen) {
+        for &(entity, _, y) in known.iter().filter(|of| of.1 <= seen) {
             all = (all.0 + y, all.1 + 1.0);
             if entity == test.entities[i] {
                 own = (own.0 + y, own.1 + 1.0);
