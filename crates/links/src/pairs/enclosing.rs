@@ -5,10 +5,14 @@ use burn_gnn_graph::{GraphError, UNREACHED, double_radius_label};
 use burn_gnn_ops::Stream;
 use rayon::prelude::*;
 
+use crate::pairs::heuristics::sum_over_common;
 use crate::pairs::link_graph::LinkGraph;
 
+/// Number of features of a pair.
+pub(super) const PAIR_FEATURES: usize = 5;
+
 /// The subgraph around a pair of nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EnclosingSubgraph {
     /// Nodes of the graph: the pair first, then nodes by distance.
     pub nodes: Vec<u32>,
@@ -16,6 +20,11 @@ pub struct EnclosingSubgraph {
     pub labels: Vec<u32>,
     /// Links between these nodes by position, each once; never the link of the pair.
     pub links: Vec<NodePair>,
+    /// Number of neighbours of each node in the whole graph, without the link of the pair.
+    pub degrees: Vec<u32>,
+    /// Logarithms of one plus: common neighbours, Adamic-Adar, ten times resource allocation, and the smaller and larger
+    /// degree of the pair.
+    pub pair_features: [f32; 5],
 }
 
 /// Settings for subgraphs around pairs.
@@ -104,7 +113,21 @@ impl EnclosingSubgraphs {
             position[v as usize] = u32::MAX;
         }
         let labels = labels(nodes.len(), &links);
-        EnclosingSubgraph { nodes, labels, links }
+        let mut degrees: Vec<u32> = nodes.iter().map(|&v| graph.degree(v) as u32).collect();
+        if graph.contains(pair[0], pair[1]) {
+            degrees[0] -= 1;
+            degrees[1] -= 1;
+        }
+        let degree = |v| graph.degree(v) as f64;
+        let features: [f64; PAIR_FEATURES] = [
+            sum_over_common(graph, pair, |_| 1.0),
+            sum_over_common(graph, pair, |v| 1.0 / degree(v).max(2.0).ln()),
+            10.0 * sum_over_common(graph, pair, |v| 1.0 / degree(v)),
+            f64::from(degrees[0].min(degrees[1])),
+            f64::from(degrees[0].max(degrees[1])),
+        ];
+        let pair_features = features.map(|x| x.ln_1p() as f32);
+        EnclosingSubgraph { nodes, labels, links, degrees, pair_features }
     }
 }
 
@@ -155,6 +178,9 @@ mod tests {
         // Nodes 1 and 3 are one link from both.
         assert_eq!(one[0].labels, [1, 1, 2, 2]);
         assert_eq!(one[0].links, [[0, 2], [0, 3], [1, 2], [1, 3]]);
+        // The link of the pair does not count as a neighbour of either.
+        assert_eq!(one[0].degrees, [2, 2, 2, 2]);
+        assert_eq!(one[0].pair_features[0], 2f32.ln_1p());
         // Node 4 has no neighbour, so labels of other nodes are 0.
         assert_eq!((&*one[1].nodes, &*one[1].labels), (&[4, 1, 0, 2][..], &[1, 1, 0, 0][..]));
     }

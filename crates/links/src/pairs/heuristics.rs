@@ -8,6 +8,41 @@ use rayon::prelude::*;
 
 use crate::pairs::link_graph::LinkGraph;
 
+/// Sums `weight` over the common neighbours of a pair.
+pub(super) fn sum_over_common(
+    graph: &LinkGraph,
+    [a, b]: NodePair,
+    weight: impl Fn(u32) -> f64,
+) -> f64 {
+    let (mut a, mut b) = (graph.neighbors(a), graph.neighbors(b));
+    if a.len() > b.len() {
+        std::mem::swap(&mut a, &mut b);
+    }
+    let mut sum = 0.0;
+    // A binary search in a long list is cheaper than a walk through it.
+    if a.len() * 16 < b.len() {
+        for &v in a {
+            if b.binary_search(&v).is_ok() {
+                sum += weight(v);
+            }
+        }
+        return sum;
+    }
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            std::cmp::Ordering::Less => i += 1,
+            std::cmp::Ordering::Greater => j += 1,
+            std::cmp::Ordering::Equal => {
+                sum += weight(a[i]);
+                i += 1;
+                j += 1;
+            }
+        }
+    }
+    sum
+}
+
 /// Sums `weight` over the common neighbours of each pair.
 fn over_common(
     graph: &LinkGraph,
@@ -15,35 +50,7 @@ fn over_common(
     weight: impl Fn(u32) -> f64 + Sync,
 ) -> Result<Vec<f64>, GraphError> {
     graph.check(pairs)?;
-    let score = |&[a, b]: &NodePair| {
-        let (mut a, mut b) = (graph.neighbors(a), graph.neighbors(b));
-        if a.len() > b.len() {
-            std::mem::swap(&mut a, &mut b);
-        }
-        let mut sum = 0.0;
-        // A binary search in a long list is cheaper than a walk through it.
-        if a.len() * 16 < b.len() {
-            for &v in a {
-                if b.binary_search(&v).is_ok() {
-                    sum += weight(v);
-                }
-            }
-            return sum;
-        }
-        let (mut i, mut j) = (0, 0);
-        while i < a.len() && j < b.len() {
-            match a[i].cmp(&b[j]) {
-                std::cmp::Ordering::Less => i += 1,
-                std::cmp::Ordering::Greater => j += 1,
-                std::cmp::Ordering::Equal => {
-                    sum += weight(a[i]);
-                    i += 1;
-                    j += 1;
-                }
-            }
-        }
-        sum
-    };
+    let score = |&pair: &NodePair| sum_over_common(graph, pair, &weight);
     Ok(pairs.par_iter().with_min_len(64).map(score).collect())
 }
 

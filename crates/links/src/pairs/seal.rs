@@ -8,7 +8,7 @@ use burn_gnn_graph::{GraphError, Relation, Stream};
 use burn_gnn_models::{Mlp, MlpConfig, ModelError, select_rows};
 use burn_gnn_ops::{copy_u_mean, copy_u_sum, next_stream, normal_rows};
 
-use crate::pairs::enclosing::EnclosingSubgraph;
+use crate::pairs::enclosing::{EnclosingSubgraph, PAIR_FEATURES};
 
 /// Describes a [`Seal`].
 #[derive(Config, Debug)]
@@ -33,12 +33,14 @@ pub struct SealConfig {
 /// SEAL: scores a pair of nodes by a graph neural network on the subgraph around it.
 ///
 /// ```text
-/// x_0[v] = embedding of the label of v,   x_l[v] = tanh(mean over u in N(v) and v of W_l x_(l-1)[u])
+/// x_0[v] = embedding of the label of v + embedding of its degree in the whole graph
+/// x_l[v] = tanh(mean over u in N(v) and v of W_l x_(l-1)[u])
 /// ```
 ///
 /// The last convolution has one feature. Nodes are sorted by it in descending order, and the first `num_sorted` rows of
 /// all features form a sequence, on which two convolutions and a multi-layer perceptron compute the score (DGCNN). A
-/// smaller subgraph is filled up with rows of zeros.
+/// smaller subgraph is filled up with rows of zeros. The perceptron also reads features of the pair: common neighbours,
+/// Adamic-Adar, resource allocation and degrees, which a subgraph with a limited number of nodes does not contain.
 ///
 /// # Cost
 /// `O(links · dim + nodes · dim²)` of the subgraphs.
@@ -50,6 +52,8 @@ pub struct SealConfig {
 pub struct Seal {
     /// `[max_label + 1, dim]`.
     labels: Param<Tensor<2>>,
+    /// `[DEGREES, dim]`.
+    degrees: Param<Tensor<2>>,
     layers: Vec<Mlp>,
     /// Applied to each node of the sequence.
     rows: Mlp,
@@ -67,12 +71,17 @@ pub struct Seal {
 const CHANNELS: [usize; 2] = [16, 32];
 const WINDOW: usize = 5;
 const HIDDEN: usize = 128;
+/// Number of embeddings of degrees, by their logarithm of base 2.
+const DEGREES: u32 = 16;
 
 /// Subgraphs of a batch as one graph.
 #[derive(Debug)]
 pub(super) struct SubgraphBatch {
     edges: Relation,
     labels: Vec<u32>,
+    degrees: Vec<u32>,
+    /// Features of each pair.
+    pairs: Vec<f32>,
     /// First node of each subgraph, and the number of all nodes.
     offsets: Vec<usize>,
 }
@@ -83,6 +92,7 @@ impl SubgraphBatch {
         max_label: u32,
     ) -> Result<Self, GraphError> {
         let (mut src, mut dst, mut labels, mut offsets) = (vec![], vec![], vec![], vec![0]);
+        let (mut degrees, mut pairs) = (vec![], vec![]);
         for s in subgraphs {
             let base = labels.len() as u32;
             for &[a, b] in &s.links {
@@ -90,13 +100,15 @@ impl SubgraphBatch {
                 dst.extend([base + b, base + a]);
             }
             labels.extend(s.labels.iter().map(|&l| l.min(max_label)));
+            degrees.extend(s.degrees.iter().map(|&d| (d + 1).ilog2().min(DEGREES - 1)));
+            pairs.extend(s.pair_features);
             let nodes = base..labels.len() as u32;
             src.extend(nodes.clone());
             dst.extend(nodes);
             offsets.push(labels.len());
         }
         let edges = Relation::from_coo(labels.len(), labels.len(), src, dst)?;
-        Ok(Self { edges, labels, offsets })
+        Ok(Self { edges, labels, degrees, pairs, offsets })
     }
 }
 
@@ -123,15 +135,20 @@ impl SealConfig {
             (0..self.num_layers).map(|_| mlp(&[d, d])).collect::<Result<Vec<_>, _>>()?;
         layers.push(mlp(&[d, 1])?);
         let rows = self.max_label as usize + 1;
-        let labels = normal_rows(next_stream(device), None, rows, d, 0.0, 1.0 / (d as f64).sqrt());
+        let table = |rows: usize| {
+            let std = 1.0 / (d as f64).sqrt();
+            let values = normal_rows(next_stream(device), None, rows, d, 0.0, std);
+            Param::from_tensor(Tensor::from_data(values, device))
+        };
         let windows = self.num_sorted / 2 - (WINDOW - 1);
         Ok(Seal {
-            labels: Param::from_tensor(Tensor::from_data(labels, device)),
+            labels: table(rows),
+            degrees: table(DEGREES as usize),
             layers,
             rows: mlp(&[self.num_layers * d + 1, CHANNELS[0]])?,
             windows: mlp(&[WINDOW * CHANNELS[0], CHANNELS[1]])?,
-            hidden: mlp(&[windows * CHANNELS[1], HIDDEN])?,
-            score: mlp(&[HIDDEN, 1])?,
+            hidden: mlp(&[windows * CHANNELS[1] + PAIR_FEATURES, HIDDEN])?,
+            score: mlp(&[HIDDEN + PAIR_FEATURES, 1])?,
             num_sorted: self.num_sorted,
             dropout: self.dropout,
         })
@@ -167,7 +184,10 @@ impl Seal {
     /// Logits of a batch; hidden units are dropped by the draws of `dropout`, if there are some.
     pub(super) fn forward(&self, batch: &SubgraphBatch, dropout: Option<Stream>) -> Tensor<1> {
         let graphs = batch.offsets.len() - 1;
-        let mut x = select_rows(self.labels.val(), &batch.labels);
+        let mut x = select_rows(self.labels.val(), &batch.labels)
+            + select_rows(self.degrees.val(), &batch.degrees);
+        let pairs = TensorData::new(batch.pairs.clone(), [graphs, PAIR_FEATURES]);
+        let pairs = Tensor::<2>::from_data(pairs, (&x.device(), x.dtype()));
         let mut all = Vec::with_capacity(self.layers.len());
         for layer in &self.layers {
             x = copy_u_mean(&batch.edges, layer.forward(x)).tanh();
@@ -187,12 +207,12 @@ impl Seal {
             .collect();
         let joined = Tensor::cat(shifted, 2).reshape([graphs * windows, WINDOW * first]);
         let joined = relu(self.windows.forward(joined)).reshape([graphs, windows * second]);
-        let hidden = relu(self.hidden.forward(joined));
+        let hidden = relu(self.hidden.forward(Tensor::cat(vec![joined, pairs.clone()], 1)));
         let hidden = match dropout {
             Some(stream) if self.dropout > 0.0 => dropped(hidden, self.dropout, stream),
             _ => hidden,
         };
-        self.score.forward(hidden).reshape([graphs])
+        self.score.forward(Tensor::cat(vec![hidden, pairs], 1)).reshape([graphs])
     }
 
     /// From nodes to the positions `subgraph · num_sorted + rank`; positions beyond a small subgraph have no edge.
