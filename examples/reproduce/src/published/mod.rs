@@ -8,7 +8,9 @@
 //! Options of a model are those of its file in `settings`, chosen on validation data; a set without a file is trained with
 //! the best of a few defaults on its validation data.
 
+mod inductive;
 mod knowledge;
+mod pairs;
 mod recommend;
 mod relational;
 mod row;
@@ -75,7 +77,8 @@ impl Args {
 type Family = fn(&Args, &Sets, &mut dyn FnMut(Row)) -> Result<()>;
 
 /// Families, in the order of their rows.
-const FAMILIES: [Family; 3] = [knowledge::rows, recommend::rows, relational::rows];
+const FAMILIES: [Family; 5] =
+    [knowledge::rows, inductive::rows, pairs::rows, recommend::rows, relational::rows];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(args.seeds > 0, "`--seeds` must be at least 1");
