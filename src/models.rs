@@ -37,7 +37,6 @@
 //! | [`NodeEmbedding`], [`FeatureEncoder`] ([`EncoderInput`]) | inputs: learned embeddings of nodes; attributes of tables |
 //! | [`EdgeWeightNorm`], [`DropoutKey`] | normalised edge weights; dropout in custom layers |
 //! | [`JumpingKnowledge`] ([`Jumping`]), [`AttentionReadout`], [`Mlp`], [`LstmCell`] | outputs of all layers; one row per graph; perceptrons |
-//! | [`LinkScorer`] ([`LinkScore`]) | scores of triples: DistMult, ComplEx, TransE |
 //!
 //! | training | description |
 //! | --- | --- |

@@ -62,7 +62,6 @@ pub use layers::heterogeneous::rel_weights::RelWeights;
 pub use layers::heterogeneous::typed_linear::{TypedLinear, TypedLinearConfig};
 pub use layers::layer_views::{EdgeBlocks, LayerViews, Whole};
 pub use layers::pooling::jumping_knowledge::{Jumping, JumpingKnowledge, JumpingKnowledgeConfig};
-pub use layers::pooling::link_scorer::{LinkScore, LinkScorer, LinkScorerConfig};
 pub use layers::pooling::readout::{AttentionReadout, AttentionReadoutConfig};
 pub use layers::propagation::appnp_conv::{AppnpConv, AppnpConvConfig};
 pub use layers::propagation::edge_weight_norm::EdgeWeightNorm;

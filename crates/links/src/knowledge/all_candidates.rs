@@ -1,13 +1,13 @@
 //! Computes scores of queries against all entities, their loss and its gradients, in blocks of queries.
 //!
-//! For each block of queries the scores `[block, entities]` are computed, turned into the loss and its gradient, and
+//! For each block of queries the scores `[block, entities]` are computed, transposed into the loss and its gradient, and
 //! multiplied back to the gradients of queries and entities. Three products are computed, none twice, and neither scores
 //! nor gradients of a whole batch exist.
 
 use std::sync::Arc;
 
-use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
+use burn::tensor::{Tensor, TensorData};
 use burn_gnn_models::internal::sigmoid;
 use burn_gnn_ops::{LossReduction, cross_entropy_rows};
 
@@ -25,7 +25,7 @@ pub(super) enum Potential<'a> {
     Bce,
 }
 
-/// Sum of a loss over queries, and its gradients times a scale.
+/// Sum of a loss over queries, without weights, and the gradients of the weighted sum.
 pub(super) struct AllCandidates {
     pub(super) loss: f64,
     /// `[queries, d]`.
@@ -34,15 +34,18 @@ pub(super) struct AllCandidates {
     pub(super) d_entities: Tensor<2>,
 }
 
-/// The loss `Σ_i potential(s[i]) - uniform · Σ_e s[i, e]`. Tensors are not tracked; queries have rows.
+/// The loss `Σ_i weights[i] · (potential(s[i]) - uniform · Σ_e s[i, e])`. Tensors are not tracked; queries have rows.
 pub(super) fn all_candidates(
     queries: &Tensor<2>,
     entities: &Tensor<2>,
     comparison: Comparison,
     potential: Potential<'_>,
-    (uniform, scale): (f64, f64),
+    uniform: f64,
+    weights: &[f64],
 ) -> AllCandidates {
     let ([n, _], [m, _]) = (queries.dims(), entities.dims());
+    let data = TensorData::new(weights.to_vec(), [n, 1]);
+    let weights = Tensor::<2>::from_data(data, (&queries.device(), queries.dtype()));
     let block = (BLOCK / m.max(1)).clamp(1, n);
     let squares = |x: &Tensor<2>| x.clone().square().sum_dim(1);
     let of_entities = (comparison == Comparison::L2).then(|| squares(entities).transpose());
@@ -60,6 +63,7 @@ pub(super) fn all_candidates(
             loss -= uniform * scores.clone().sum().into_scalar::<f64>();
         }
         let distances = of_entities.as_ref().map(|_| scores.clone());
+        let weights = weights.clone().slice_dim(0, rows.clone());
         let (of_block, mut grad) = match potential {
             Potential::Softmax(first) => softmax(scores, &first[rows]),
             Potential::Bce => bce(scores),
@@ -68,19 +72,20 @@ pub(super) fn all_candidates(
         if uniform != 0.0 {
             grad = grad - uniform;
         }
-        let scaled = q.clone() * scale;
+        let weighted = q.clone() * weights.clone();
         let (d_q, d_e) = match distances {
             None => {
-                let d_q = grad.clone().matmul(entities.clone()) * scale;
-                (d_q, grad.transpose().matmul(scaled))
+                let d_q = grad.clone().matmul(entities.clone()) * weights;
+                (d_q, grad.transpose().matmul(weighted))
             }
             Some(scores) => {
                 // s = -√d², d² = q² + e² - 2 q e: the gradient of d² is grad / (2 s).
                 let grad = grad / scores;
                 let of_q = q * grad.clone().sum_dim(1) - grad.clone().matmul(entities.clone());
-                let of_e = entities.clone() * (grad.clone().sum_dim(0).transpose() * scale)
-                    - grad.transpose().matmul(scaled);
-                (of_q * scale, of_e)
+                let transposed = grad.transpose();
+                let of_e = entities.clone() * transposed.clone().matmul(weights.clone())
+                    - transposed.matmul(weighted);
+                (of_q * weights, of_e)
             }
         };
         d_queries.push(d_q);
@@ -120,23 +125,22 @@ mod tests {
 
     use super::*;
 
-    fn reference(q: &Tensor<2>, e: &Tensor<2>, c: Comparison, first: Option<&[u32]>) -> Tensor<1> {
+    /// Losses of queries, `[n, 1]`.
+    fn reference(q: &Tensor<2>, e: &Tensor<2>, c: Comparison, first: Option<&[u32]>) -> Tensor<2> {
         let s = c.all(q.clone(), e.clone());
-        let uniform = s.clone().sum() * 0.01;
-        let sum = match first {
+        let uniform = s.clone().sum_dim(1) * 0.01;
+        let potential = match first {
             Some(first) => {
-                let log_sums = s.clone().exp().sum_dim(1).log().sum();
-                let own = (0..first.len())
-                    .map(|i| {
-                        s.clone().slice([i..i + 1, first[i] as usize..first[i] as usize + 1]).sum()
-                    })
-                    .reduce(|a, b| a + b)
-                    .unwrap();
-                log_sums - own
+                let own = |i: usize| {
+                    let e = first[i] as usize;
+                    s.clone().slice([i..i + 1, e..e + 1])
+                };
+                let own = Tensor::cat((0..first.len()).map(own).collect(), 0);
+                s.clone().exp().sum_dim(1).log() - own
             }
-            None => (s.exp() + 1.0).log().sum(),
+            None => (s.clone().exp() + 1.0).log().sum_dim(1),
         };
-        sum - uniform
+        potential - uniform
     }
 
     #[test]
@@ -147,13 +151,15 @@ mod tests {
                     let d = &device.clone().autodiff();
                     let (q, e) =
                         (matrix(d, "q", 3, 4).require_grad(), matrix(d, "e", 7, 4).require_grad());
+                    let weights = [0.5, 2.0, 0.3];
                     let want = reference(&q, &e, comparison, first);
-                    let grads = (want.clone() * 0.5).backward();
+                    let weighted = Tensor::<2>::from_data([[0.5], [2.0], [0.3]], (d, q.dtype()));
+                    let grads = (want.clone() * weighted).sum().backward();
                     let potential = first.map_or(Potential::Bce, Potential::Softmax);
                     let (qi, ei) = (q.clone().inner(), e.clone().inner());
-                    let got = all_candidates(&qi, &ei, comparison, potential, (0.01, 0.5));
+                    let got = all_candidates(&qi, &ei, comparison, potential, 0.01, &weights);
                     let name = format!("{device:?} {comparison:?} {first:?}");
-                    assert_close(&name, &[got.loss], &values(&want), 1e-10);
+                    assert_close(&name, &[got.loss], &[values(&want).iter().sum()], 1e-10);
                     for (got, x) in [(got.d_queries, q), (got.d_entities, e)] {
                         assert_close(&name, &values(&got), &values(&x.grad(&grads).unwrap()), 1e-9);
                     }
@@ -169,13 +175,8 @@ mod tests {
         let first: Vec<u32> = (0..70).collect();
         let run = |rows: std::ops::Range<usize>| {
             let potential = Potential::Softmax(&first[rows.clone()]);
-            all_candidates(
-                &q.clone().slice_dim(0, rows),
-                &e,
-                Comparison::Dot,
-                potential,
-                (0.0, 1.0),
-            )
+            let (queries, weights) = (q.clone().slice_dim(0, rows.clone()), vec![1.0; rows.len()]);
+            all_candidates(&queries, &e, Comparison::Dot, potential, 0.0, &weights)
         };
         // 41 queries per block.
         let (all, a, b) = (run(0..70), run(0..41), run(41..70));

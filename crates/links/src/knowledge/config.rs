@@ -45,6 +45,11 @@ pub enum KgeTraining {
     KvsAll {
         /// Loss.
         objective: KvsAllObjective,
+        /// Weight of an example: this power of the number of its answers. With 0, examples have equal weights; with 1, train
+        /// triples have, so that the softmax objective is that of [`OneVsAll`](Self::OneVsAll) at the cost of one row of
+        /// scores per example and not per triple.
+        #[serde(default)]
+        answer_power: f64,
     },
     /// An example is a train triple in one direction; its answer competes with entities drawn uniformly for the batch.
     Negatives {
@@ -246,6 +251,9 @@ impl KgeConfig {
             KgeTraining::Negatives { count, loss, .. } => {
                 ModelError::check_sizes(&[("training.negatives.count", count)], 0.0)?;
                 loss.check()
+            }
+            KgeTraining::KvsAll { answer_power: p, .. } if !(0.0..=1.0).contains(&p) => {
+                Err(ModelError::out_of_range("training.kvs_all.answer_power", "0.0..=1.0", p))
             }
             KgeTraining::OneVsAll | KgeTraining::KvsAll { .. } => ModelError::check_range(
                 "training",

@@ -88,9 +88,10 @@ impl<'a, D: Decoder> Steps<'a, D> {
     ) -> Result<f64, ModelError> {
         let batch = self.batch(examples);
         match self.config.training {
-            KgeTraining::OneVsAll => Ok(self.step_all(&batch, true, (step, lr))),
-            KgeTraining::KvsAll { objective } => {
-                Ok(self.step_all(&batch, objective == KvsAllObjective::Softmax, (step, lr)))
+            KgeTraining::OneVsAll => Ok(self.step_all(&batch, (true, 0.0), (step, lr))),
+            KgeTraining::KvsAll { objective, answer_power } => {
+                let is_softmax = objective == KvsAllObjective::Softmax;
+                Ok(self.step_all(&batch, (is_softmax, answer_power), (step, lr)))
             }
             KgeTraining::Negatives { count, loss, .. } => {
                 Ok(self.step_negatives(&batch, (count, loss), (step, lr)))
@@ -134,10 +135,16 @@ impl<'a, D: Decoder> Steps<'a, D> {
         dropout(queries, self.config.query_dropout, self.stream("query dropout", step), None)
     }
 
-    /// Mean over examples of the powers of embeddings of entities and relations; `None` without regularisation.
-    fn regularization(&self, batch: &Batch, entities: &[&Tensor<2>]) -> Option<Tensor<1>> {
-        let (config, n) = (self.config, batch.examples.len() as f64);
-        let powers = |x: Tensor<2>, complex: bool| {
+    /// Weighted sum of the powers of the embeddings of relations and of entities, which have a weight per row; `None` without
+    /// regularisation.
+    fn regularization(
+        &self,
+        batch: &Batch,
+        of_examples: &[f64],
+        entities: &[(&Tensor<2>, &[f64])],
+    ) -> Option<Tensor<1>> {
+        let (config, complex) = (self.config, self.decoder.is_complex());
+        let powers = |x: Tensor<2>, weights: &[f64], weight: f64| {
             let squares = x.square();
             let squares = if complex {
                 let [_, d] = squares.dims();
@@ -145,38 +152,56 @@ impl<'a, D: Decoder> Steps<'a, D> {
             } else {
                 squares
             };
-            match config.regularization_power {
-                2 => squares.sum(),
-                _ => (squares.clone() * (squares + 1e-20).sqrt()).sum(),
-            }
+            let rows = match config.regularization_power {
+                2 => squares.sum_dim(1),
+                _ => (squares.clone() * (squares + 1e-20).sqrt()).sum_dim(1),
+            };
+            let weights = weights.iter().map(|w| w * weight).collect();
+            (rows.squeeze_dim::<1>(1) * self.vector(weights).autodiff()).sum()
         };
-        let complex = self.decoder.is_complex();
-        let of_entities = (config.entity_regularization > 0.0).then(|| {
-            let sum = entities.iter().map(|x| powers((*x).clone(), complex)).reduce(|a, b| a + b);
-            sum.map(|s| s * (config.entity_regularization / n))
-        });
-        let of_relations = (config.relation_regularization > 0.0).then(|| {
-            let rows = self.decoder.relation_embeddings()?;
-            let ids = id_tensor(&batch.relations, &self.device);
-            Some(powers(rows.select(0, ids), complex) * (config.relation_regularization / n))
-        });
-        match (of_entities.flatten(), of_relations.flatten()) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
+        let mut sum = None;
+        if config.entity_regularization > 0.0 {
+            for (x, weights) in entities {
+                let term = powers((*x).clone(), weights, config.entity_regularization);
+                sum = Some(sum.map_or(term.clone(), |sum: Tensor<1>| sum + term));
+            }
         }
+        if config.relation_regularization > 0.0
+            && let Some(rows) = self.decoder.relation_embeddings()
+        {
+            let rows = rows.select(0, id_tensor(&batch.relations, &self.device));
+            let term = powers(rows, of_examples, config.relation_regularization);
+            sum = Some(sum.map_or(term.clone(), |sum| sum + term));
+        }
+        sum
+    }
+
+    fn vector(&self, values: Vec<f64>) -> Tensor<1> {
+        let n = values.len();
+        let on = (&self.device, self.entities.dtype());
+        Tensor::from_data(TensorData::new(values, [n]), on)
     }
 
     /// A step against all entities.
-    fn step_all(&mut self, batch: &Batch, is_softmax: bool, (step, lr): (u64, f64)) -> f64 {
+    fn step_all(
+        &mut self,
+        batch: &Batch,
+        (is_softmax, answer_power): (bool, f64),
+        (step, lr): (u64, f64),
+    ) -> f64 {
         let (config, n) = (self.config, batch.examples.len());
         let masks = self.stream("entity dropout", step);
         let table = dropout(self.entities.clone(), config.entity_dropout, masks, None);
         let given = leaf(select_rows(table.clone(), &batch.given));
         let queries = self.query(batch, given.clone(), step);
 
-        // Scores of answers that are not in the potential: their examples, entities and weights.
-        let (smooth, mut rows, mut answers, mut weights) =
-            (config.label_smoothing, vec![], vec![], vec![]);
+        // Weights of examples and of their answers, and the coefficients of the scores that are not in the potential.
+        let count = |i: &usize| self.queries.answers(*i).len() as f64;
+        let powers: Vec<f64> = batch.examples.iter().map(|i| count(i).powf(answer_power)).collect();
+        let total: f64 = powers.iter().sum();
+        let weights: Vec<f64> = powers.iter().map(|w| w / total).collect();
+        let (smooth, mut rows, mut answers) = (config.label_smoothing, vec![], vec![]);
+        let (mut shares, mut coefficients, mut of_value) = (vec![], vec![], vec![]);
         let mut first = Vec::with_capacity(n);
         for (row, &i) in batch.examples.iter().enumerate() {
             let all = self.queries.answers(i);
@@ -185,35 +210,37 @@ impl<'a, D: Decoder> Steps<'a, D> {
             for (at, &e) in all.iter().enumerate() {
                 rows.push(row as u32);
                 answers.push(e);
-                weights.push(each - f64::from(u8::from(is_softmax && at == 0)));
+                shares.push(weights[row] / all.len() as f64);
+                let coefficient = each - f64::from(u8::from(is_softmax && at == 0));
+                coefficients.push(weights[row] * coefficient);
+                of_value.push(coefficient);
             }
         }
         let uniform = smooth / self.entities.dims()[0] as f64;
         let potential = if is_softmax { Potential::Softmax(&first) } else { Potential::Bce };
         let comparison = self.decoder.comparison();
-        let scale = 1.0 / n as f64;
         let all = all_candidates(
             &queries.clone().inner(),
             &table,
             comparison,
             potential,
-            (uniform, scale),
+            uniform,
+            &weights,
         );
         let (mut value, mut loss) = (all.loss, (queries.clone() * all.d_queries.autodiff()).sum());
-        let linear = weights.iter().any(|&w| w != 0.0);
+        let linear = of_value.iter().any(|&c| c != 0.0);
         let targets = (linear || config.entity_regularization > 0.0)
             .then(|| leaf(select_rows(table.clone(), &answers)));
         if let (true, Some(targets)) = (linear, &targets) {
             let of_rows = select_rows(queries, &rows);
-            let data = TensorData::new(weights, [answers.len()]);
             let scores = comparison.pairs(of_rows, targets.clone());
-            let weights = Tensor::<1>::from_data(data, (&self.device, table.dtype()));
-            let sum = (scores * weights.autodiff()).sum();
-            value -= sum.clone().inner().into_scalar::<f64>();
-            loss = loss - sum * scale;
+            let sum = (scores.clone().inner() * self.vector(of_value)).sum();
+            value -= sum.into_scalar::<f64>();
+            loss = loss - (scores * self.vector(coefficients).autodiff()).sum();
         }
-        let embeddings: Vec<&Tensor<2>> = std::iter::once(&given).chain(&targets).collect();
-        if let Some(penalty) = self.regularization(batch, &embeddings) {
+        let mut embeddings = vec![(&given, &weights[..])];
+        embeddings.extend(targets.as_ref().map(|targets| (targets, &shares[..])));
+        if let Some(penalty) = self.regularization(batch, &weights, &embeddings) {
             loss = loss + penalty;
         }
         let grads = loss.backward();
@@ -283,7 +310,9 @@ impl<'a, D: Decoder> Steps<'a, D> {
         }
         let mean = loss.forward(positive, negative);
         let value = mean.clone().inner().into_scalar::<f64>() * n as f64;
-        let total = match self.regularization(batch, &[&given, &targets]) {
+        let each = vec![1.0 / n as f64; n];
+        let embeddings = [(&given, &each[..]), (&targets, &each[..])];
+        let total = match self.regularization(batch, &each, &embeddings) {
             Some(penalty) => mean + penalty,
             None => mean,
         };

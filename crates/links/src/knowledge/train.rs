@@ -19,7 +19,7 @@ use crate::ranking::links::LinkMetrics;
 pub struct KgeEpoch {
     /// From 1.
     pub epoch: usize,
-    /// Mean loss of an example, without regularisation.
+    /// Mean loss of an example, without weights of examples and without regularisation.
     pub loss: f64,
     /// Seconds of the epoch, without the evaluation.
     pub seconds: f64,

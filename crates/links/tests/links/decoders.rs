@@ -291,6 +291,24 @@ fn distances_of_0_have_no_gradient() {
     }
 }
 
+/// A distance changes by no more than its points move.
+#[test]
+fn distances_between_equal_points_have_small_gradients() {
+    for device in &devices() {
+        let d = &device.clone().autodiff();
+        let rows = [[0.3, 0.1, 0.7], [0.9, -0.2, 0.4], [0.1, 0.8, -0.6], [1.1, 1.3, 0.2]];
+        let (heads, tails) =
+            (Tensor::<2>::from_data(rows, d).require_grad(), Tensor::<2>::from_data(rows, d));
+        let all = Comparison::L2.all(heads.clone(), tails.clone()).sum();
+        let pairs = Comparison::L2.pairs(heads.clone(), tails).sum();
+        for loss in [all, pairs] {
+            // Three other tails, each of slope 1.
+            let got = values(&heads.grad(&loss.backward()).unwrap());
+            assert!(got.iter().all(|v| v.abs() <= 3.0), "{device:?}: {got:?}");
+        }
+    }
+}
+
 #[test]
 fn decoders_load_the_weights_of_pyg() {
     let d = &Device::flex();
@@ -306,6 +324,10 @@ fn decoders_load_the_weights_of_pyg() {
     let loaded = state.load(drawn(ComplExConfig::new(2, 4).init(d)), of).unwrap();
     assert_eq!(values(&loaded.relations.val()), rows);
     assert_eq!(names(StateDict::of(&complex, of)), ["rel_emb.weight", "rel_emb_im.weight"]);
+    // One half alone is rejected by name.
+    let half = state.without("rel_emb.").load(ComplExConfig::new(2, 4).init(d), of);
+    let text = half.unwrap_err().to_string();
+    assert!(text.contains("expected parameter `relations` under `rel_emb.weight`"), "{text}");
     assert_eq!(names(StateDict::of(&DistMultConfig::new(2, 4).init(d), of)), ["rel_emb.weight"]);
     assert_eq!(names(StateDict::of(&TransEConfig::new(2, 4).init(d), of)), ["rel_emb.weight"]);
     assert_eq!(names(StateDict::of(&RotatEConfig::new(2, 4).init(d), of)), ["rel_emb.weight"]);

@@ -26,8 +26,8 @@ fn models_learn_a_ring() {
     let kg = ring(12);
     let self_adversarial = LinkLoss::SelfAdversarial { margin: 2.0, temperature: 1.0 };
     let one = KgeTraining::OneVsAll;
-    let bce = KgeTraining::KvsAll { objective: KvsAllObjective::Bce };
-    let softmax = KgeTraining::KvsAll { objective: KvsAllObjective::Softmax };
+    let bce = KgeTraining::KvsAll { objective: KvsAllObjective::Bce, answer_power: 0.0 };
+    let softmax = KgeTraining::KvsAll { objective: KvsAllObjective::Softmax, answer_power: 0.0 };
     for (kind, training, reciprocal) in [
         (KgeKind::ComplEx, one, true),
         (KgeKind::ComplEx, one, false),
@@ -81,14 +81,37 @@ fn one_and_all_answers_are_the_same_for_single_answers() {
         let trained = train_kge(&kg, &config, &Device::flex(), |_| {}).unwrap();
         trained.history.iter().map(|e| e.loss).collect::<Vec<_>>()
     };
-    let all = KgeTraining::KvsAll { objective: KvsAllObjective::Softmax };
+    let all = KgeTraining::KvsAll { objective: KvsAllObjective::Softmax, answer_power: 0.0 };
     assert_close("losses", &losses(KgeTraining::OneVsAll), &losses(all), 1e-5);
+}
+
+/// A step on all weighted answers is a step on all train triples.
+#[test]
+fn weighted_answers_equal_triples() {
+    let mut kg = ring(9);
+    // Several answers of an entity and relation.
+    kg.train.extend([3, 5, 7].map(|tail| Triple { head: 0, relation: 0, tail }));
+    let entities = |training| {
+        let config = KgeConfig {
+            d: 8,
+            epochs: 2,
+            batch: 1000,
+            training,
+            entity_regularization: 0.1,
+            relation_regularization: 0.1,
+            ..KgeConfig::new(KgeKind::ComplEx)
+        };
+        let trained = train_kge(&kg, &config, &Device::flex(), |_| {}).unwrap();
+        values(&trained.model.entities.val())
+    };
+    let all = KgeTraining::KvsAll { objective: KvsAllObjective::Softmax, answer_power: 1.0 };
+    assert_close("entities", &entities(KgeTraining::OneVsAll), &entities(all), 1e-3);
 }
 
 #[test]
 fn training_has_the_same_bits_on_any_number_of_threads() {
     let kg = ring(60);
-    let all = KgeTraining::KvsAll { objective: KvsAllObjective::Softmax };
+    let all = KgeTraining::KvsAll { objective: KvsAllObjective::Softmax, answer_power: 0.0 };
     for training in [KgeTraining::OneVsAll, all, negatives(LinkLoss::SampledSoftmax)] {
         assert_same_bits_on_threads(format!("{training:?}"), || {
             let config = KgeConfig {

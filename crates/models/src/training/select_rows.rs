@@ -62,8 +62,8 @@ pub fn select_rows<const D: usize, I: RowId>(x: Tensor<D>, ids: impl AsRef<[I]>)
 }
 
 /// Ids on the CPU as a tensor, for layers and Burn modules that take one: the relations of a
-/// [`LinkScorer`](crate::LinkScorer), the indices of an `Embedding`, the labels of a loss of Burn. Rows of a tensor are
-/// selected without it, by [`select_rows`].
+/// decoder of links, the indices of an `Embedding`, the labels of a loss of Burn. Rows of a tensor are selected without it,
+/// by [`select_rows`].
 ///
 /// The tensor has the default integer type of the device, or int64 if an id is beyond 31 bits.
 ///

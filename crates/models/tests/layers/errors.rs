@@ -1,6 +1,6 @@
 //! Error messages of layers for invalid settings and shapes.
 
-use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 use burn_gnn_ops::{Edges, GraphView};
@@ -100,10 +100,6 @@ fn refusals_of_layers() {
     assert!(
         text(HanConvConfig::from_graph(&two_types(), [("a", 3)], 2, 1).try_init(d).unwrap_err())
             .contains("`b`")
-    );
-    assert!(
-        text(LinkScorerConfig::new(LinkScore::ComplEx, 2, 3).try_init(d).unwrap_err())
-            .contains("must divide d = 3")
     );
     assert!(
         text(
@@ -286,50 +282,6 @@ fn norms_and_weights_that_a_graph_or_layer_does_not_have() {
     );
 }
 
-#[test]
-fn link_scorers_check_relations_and_shapes() {
-    let d = &Device::flex();
-    let ids =
-        |ids: &[i64]| Tensor::<1, Int>::from_data(TensorData::new(ids.to_vec(), [ids.len()]), d);
-    let (h, narrow, short) = (matrix(d, "h", 3, 4), matrix(d, "t", 3, 2), matrix(d, "t", 2, 4));
-    for score in [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2]
-    {
-        let scorer = crate::formulas::drawn(LinkScorerConfig::new(score, 2, 4).init(d));
-        let forward = |h: &Tensor<2>, r: &[i64], t: &Tensor<2>| {
-            panic_text(|| scorer.forward(h.clone(), ids(r), t.clone()))
-        };
-        let all = |h: &Tensor<2>, r: &[i64], t: &Tensor<2>| {
-            panic_text(|| scorer.against_all(h.clone(), ids(r), t.clone()))
-        };
-        assert_eq!(
-            forward(&h, &[0, 5, 9], &h),
-            "link_scorer: `relations[1]` must lie in 0..2, got 5"
-        );
-        assert_eq!(
-            all(&h, &[0, 1, -1], &short),
-            "link_scorer: `relations[2]` must lie in 0..2, got -1"
-        );
-        assert_eq!(
-            forward(&h, &[0, 1], &h),
-            "link_scorer: `relations`: expected 3 (one per head), got 2; give 3"
-        );
-        assert_eq!(
-            forward(&h, &[0, 1, 1], &short),
-            "link_scorer: `rows of tails`: expected 3 (one per head), got 2; give 3"
-        );
-        assert_eq!(
-            all(&h, &[0, 1, 1], &narrow),
-            "link_scorer: `feature size of tails`: expected 4 (those of the relations), got 2; give 4"
-        );
-        assert_eq!(
-            all(&narrow, &[0, 1, 1], &h),
-            "link_scorer: `feature size of heads`: expected 4 (those of the relations), got 2; give 4"
-        );
-        assert_eq!(scorer.against_all(h.clone(), ids(&[0, 1, 1]), short.clone()).dims(), [3, 2]);
-    }
-}
-
-/// Ranks that were given valid weights are in the exchange, and wait for the one that was not.
 #[test]
 fn weights_that_one_rank_refuses() {
     let d = &Device::flex();

@@ -6,9 +6,10 @@ use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 use burn_gnn::data::Triple;
 use burn_gnn::graph::{Graph, Relation};
+use burn_gnn::links::{Decoder, DistMult, DistMultConfig, Side};
 use burn_gnn::models::{
-    DropoutKey, HeteroLayer, LinkScore, LinkScorer, LinkScorerConfig, NodeEmbedding, RelGraphConv,
-    RelGraphConvConfig, RelNorm, RelWeights, id_tensor, select_rows,
+    DropoutKey, HeteroLayer, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
+    id_tensor, select_rows,
 };
 use burn_gnn::ops::{
     EdgeTypes, GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout,
@@ -26,7 +27,7 @@ pub(crate) type Fact = (Triple, u32);
 pub(crate) struct Net {
     rows: NodeEmbedding,
     convs: Vec<RelGraphConv>,
-    scorer: LinkScorer,
+    scorer: DistMult,
     #[module(skip)]
     dropout: f64,
     key: DropoutKey,
@@ -46,8 +47,7 @@ impl Net {
         Ok(Self {
             rows: NodeEmbedding::new(graph, [..], s.dim, device)?,
             convs: (0..s.layers).map(conv).collect::<Result<_, _>>()?,
-            scorer: LinkScorerConfig::new(LinkScore::DistMult, relations, s.dim)
-                .try_init(device)?,
+            scorer: DistMultConfig::new(relations, s.dim).try_init(device)?,
             dropout: s.dropout,
             key: DropoutKey::new(device),
         })
@@ -103,7 +103,7 @@ impl Net {
         })
     }
 
-    pub(crate) fn scorer(&self) -> &LinkScorer {
+    pub(crate) fn scorer(&self) -> &DistMult {
         &self.scorer
     }
 
@@ -115,7 +115,9 @@ impl Net {
     ) -> Tensor<2> {
         let (heads, relations): (Vec<u32>, Vec<u32>) = queries.unzip();
         let heads = select_rows(entities.clone(), heads);
-        self.scorer.against_all(heads, id_tensor(relations, &entities.device()), entities.clone())
+        let relations = id_tensor(relations, &entities.device());
+        let queries = self.scorer.query(heads, Some(relations), Side::Tail);
+        self.scorer.score_all(queries, entities.clone(), Side::Tail)
     }
 
     /// Cross entropy between the softmax over all entities and the uniform distribution over the tails that a query
@@ -140,6 +142,7 @@ impl Net {
         let gap = select_rows(entities.clone(), first) - copy_u_mean(&tails, entities.clone());
         let (heads, relations): (Vec<u32>, Vec<u32>) = queries().unzip();
         let heads = select_rows(entities.clone(), heads);
-        Ok(of_first + self.scorer.forward(heads, id_tensor(relations, &device), gap).mean())
+        let relations = Some(id_tensor(relations, &device));
+        Ok(of_first + self.scorer.score(heads, relations, gap).mean())
     }
 }

@@ -9,7 +9,7 @@ use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn::data::{KnowledgeGraph, Triple};
 use burn_gnn::graph::{GraphError, Stream};
-use burn_gnn::links::TrueTails;
+use burn_gnn::links::{Decoder, Side, TrueTails};
 use burn_gnn::models::{id_tensor, select_rows};
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
 use burn_gnn::sampling::{
@@ -112,12 +112,13 @@ impl TripleBatch {
         let relations = id_tensor(&self.relations, &device);
         let right = net
             .scorer()
-            .forward(of(&self.heads), relations.clone(), of(&self.tails))
+            .score(of(&self.heads), Some(relations.clone()), of(&self.tails))
             .reshape([n, 1]);
         let never: Vec<f32> =
             self.is_true.iter().map(|&t| if t { f32::NEG_INFINITY } else { 0.0 }).collect();
         let never = Tensor::<2>::from_data(TensorData::new(never, [n, self.drawn.len()]), &device);
-        let others = net.scorer().against_all(of(&self.heads), relations, of(&self.drawn)) + never;
+        let queries = net.scorer().query(of(&self.heads), Some(relations), Side::Tail);
+        let others = net.scorer().score_all(queries, of(&self.drawn), Side::Tail) + never;
         let every: Vec<u32> = (0..n as u32).collect();
         cross_entropy_rows(
             Tensor::cat(vec![right, others], 1),

@@ -1,5 +1,4 @@
-//! Layers that combine the outputs of other layers: across layers, per graph and per link.
+//! Layers that combine the outputs of other layers: across layers and per graph.
 
 pub(crate) mod jumping_knowledge;
-pub(crate) mod link_scorer;
 pub(crate) mod readout;

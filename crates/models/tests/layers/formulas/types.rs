@@ -2,7 +2,7 @@
 
 use burn::module::Param;
 use burn::tensor::activation::{leaky_relu, relu, softmax};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Relabel;
 use burn_gnn_models::*;
 use burn_gnn_ops::TypeIndex;
@@ -76,53 +76,6 @@ fn han_conv_on_a_block_by_its_nodes() {
         let exact = layer.forward_with_scores(&block, rows, &whole)["a"].clone();
         let want = one_hot(device, &[1, 0], 4).matmul(han(device, &layer, &x, &[0, 1, 2, 3]));
         same("han_conv with the scores of the graph", &exact, &want);
-    }
-}
-
-#[test]
-fn link_scorers() {
-    for device in &devices() {
-        let (h, t) = (matrix(device, "h", 3, 4), matrix(device, "t", 3, 4));
-        let ids = Tensor::<1, Int>::from_data(TensorData::new(vec![1i64, 0, 1], [3]), device);
-        for score in
-            [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2]
-        {
-            let scorer = drawn(LinkScorerConfig::new(score, 2, 4).init(device));
-            let (hv, tv, rv) = (values(&h), values(&t), values(&scorer.relations.val()));
-            let of = |i: usize, j: usize| {
-                let r = if i == 1 { 0 } else { 1 };
-                let (h, t, r) =
-                    (&hv[4 * i..4 * i + 4], &tv[4 * j..4 * j + 4], &rv[4 * r..4 * r + 4]);
-                match score {
-                    LinkScore::DistMult => (0..4).map(|k| h[k] * r[k] * t[k]).sum(),
-                    // Re((a + bi)(c + di)(e - fi)), columns k and k + 2
-                    LinkScore::ComplEx => (0..2)
-                        .map(|k| {
-                            let (a, b, c, d) = (h[k], h[k + 2], r[k], r[k + 2]);
-                            (a * c - b * d) * t[k] + (a * d + b * c) * t[k + 2]
-                        })
-                        .sum::<f64>(),
-                    LinkScore::TransEL1 => -(0..4).map(|k| (h[k] + r[k] - t[k]).abs()).sum::<f64>(),
-                    LinkScore::TransEL2 => {
-                        -((0..4).map(|k| (h[k] + r[k] - t[k]).powi(2)).sum::<f64>() + 1e-12).sqrt()
-                    }
-                }
-            };
-            let want: Vec<f64> = (0..3).map(|i| of(i, i)).collect();
-            assert_close(
-                &format!("{score:?}"),
-                &values(&scorer.forward(h.clone(), ids.clone(), t.clone())),
-                &want,
-                1e-12,
-            );
-            let want: Vec<f64> = (0..9).map(|k| of(k / 3, k % 3)).collect();
-            assert_close(
-                &format!("{score:?} against all"),
-                &values(&scorer.against_all(h.clone(), ids.clone(), t.clone())),
-                &want,
-                1e-11,
-            );
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Saving and loading: records of Burn, safetensors, and the names of DGL and PyTorch Geometric.
 
-use burn::module::Module;
+use burn::module::{Module, Param};
 use burn::store::{ModuleRecord, ModuleSnapshot, SafetensorsStore};
 use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn_graph::Graph;
@@ -10,6 +10,20 @@ use burn_gnn_ops::GraphView;
 use crate::fixtures::registry::{each_far_layer, each_layer};
 use crate::fixtures::views::graph;
 use crate::{devices, matrix, values};
+
+/// Learned rows, whose columns may be two tensors in PyG.
+#[derive(Module, Debug)]
+struct Rows {
+    rows: Param<Tensor<2>>,
+    halves: bool,
+}
+
+impl Pretrained for Rows {
+    fn param_mapping(&self, _from: Framework, _path: &str) -> ParamMapping {
+        let first = ParamMapping::same("emb.weight");
+        if self.halves { first.second_half("emb_im.weight") } else { first }
+    }
+}
 
 fn round_trip<M: Module + ModuleSnapshot>(
     name: &str,
@@ -153,14 +167,6 @@ fn names_are_those_of_dgl_and_pyg() {
         "lstm.weight_hh_l0_reverse",
         "lstm.weight_ih_l0",
         "lstm.weight_ih_l0_reverse",
-    );
-    check!(LinkScorerConfig::new(LinkScore::DistMult, 3, 2), Pyg, "rel_emb.weight");
-    check!(LinkScorerConfig::new(LinkScore::TransEL2, 3, 2), Pyg, "rel_emb.weight");
-    check!(
-        LinkScorerConfig::new(LinkScore::ComplEx, 3, 4),
-        Pyg,
-        "rel_emb.weight",
-        "rel_emb_im.weight"
     );
     check!(
         EdgeConvConfig::new(3, vec![4]),
@@ -365,10 +371,9 @@ fn parameters_that_share_tensors_or_span_them() {
             1e-12,
         );
 
-        let scorer =
-            crate::formulas::drawn(LinkScorerConfig::new(LinkScore::ComplEx, 2, 4).init(d));
-        let state = StateDict::of(&scorer, Framework::Pyg);
-        let rows = values(&scorer.relations.val());
+        let halves = Rows { rows: Param::from_tensor(matrix(d, "rows", 2, 4)), halves: true };
+        let state = StateDict::of(&halves, Framework::Pyg);
+        let rows = values(&halves.rows.val());
         for ((name, data), at) in state.tensors().zip([0, 2]) {
             assert_eq!(data.shape().to_vec(), [2, 2], "{name}");
             assert_eq!(
@@ -378,40 +383,35 @@ fn parameters_that_share_tensors_or_span_them() {
             );
         }
         // The second half alone is refused by name.
-        let half = state
-            .without("rel_emb.")
-            .load(LinkScorerConfig::new(LinkScore::ComplEx, 2, 4).init(d), Framework::Pyg);
+        let half = state.without("emb.").load(halves, Framework::Pyg);
         let refused = half.unwrap_err().to_string();
-        assert!(
-            refused.contains("expected parameter `relations` under `rel_emb.weight`"),
-            "{refused}"
-        );
+        assert!(refused.contains("expected parameter `rows` under `emb.weight`"), "{refused}");
     }
 }
 
 #[test]
 fn a_part_of_a_state_dict_is_loaded_without_the_rest() {
     let d = &Device::flex();
-    let nodes = LinkScorerConfig::new(LinkScore::DistMult, 5, 2).init(d); // any matrix
-    let scorer = LinkScorerConfig::new(LinkScore::TransEL1, 3, 2);
-    let both = [(&nodes, "node_emb"), (&scorer.init(d), "rel_emb")].map(|(m, name)| {
-        let weight = StateDict::of(m, Framework::Pyg).at("rel_emb.");
+    let rows = |name, n| Rows { rows: Param::from_tensor(matrix(d, name, n, 2)), halves: false };
+    let layer = rows("rows", 3);
+    let both = [(&rows("nodes", 5), "node_emb"), (&layer, "emb")].map(|(m, name)| {
+        let weight = StateDict::of(m, Framework::Pyg).at("emb.");
         (name, weight.tensors().next().unwrap().1.clone())
     });
     let file: Vec<_> = both.iter().map(|(name, data)| (format!("{name}.weight"), data)).collect();
     let views = file.iter().map(|(name, data)| {
         let view = safetensors::tensor::TensorView::new(
-            safetensors::Dtype::F32,
+            safetensors::Dtype::F64,
             data.shape().to_vec(),
             data.as_bytes(),
         );
         (name.as_str(), view.unwrap())
     });
     let state = StateDict::from_safetensors(&safetensors::serialize(views, None).unwrap()).unwrap();
-    let refused = state.load(scorer.init(d), Framework::Pyg).unwrap_err().to_string();
+    let refused = state.load(layer.clone(), Framework::Pyg).unwrap_err().to_string();
     assert!(refused.contains("no parameter of the layer reads [\"node_emb.weight\"]"), "{refused}");
-    let loaded = state.without("node_emb").load(scorer.init(d), Framework::Pyg).unwrap();
-    assert_eq!(loaded.relations.val().into_data(), both[1].1.clone());
+    let loaded = state.without("node_emb").load(layer, Framework::Pyg).unwrap();
+    assert_eq!(loaded.rows.val().into_data(), both[1].1.clone());
     assert_eq!(state.at("node_emb.").tensors().map(|(n, _)| n).collect::<Vec<_>>(), ["weight"]);
 }
 

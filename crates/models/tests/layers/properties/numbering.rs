@@ -2,7 +2,7 @@
 //! finite differences.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{DType, Device, FloatDType, Gradients, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, FloatDType, Gradients, Tensor, TensorData};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::to_dtype;
 use burn_gnn_ops::{GraphView, Segments};
@@ -365,19 +365,6 @@ fn gradients_without_a_graph_are_differences() {
                 let linear = TypedLinearConfig::new(4, 6, 3).with_weights(weights).init(d);
                 gradients(&format!("typed_linear {weights:?}"), linear, &x[..1], |l, mut x| {
                     vec![l.forward(x.remove(0), &types)]
-                });
-            }
-            for score in
-                [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2]
-            {
-                let scorer = LinkScorerConfig::new(score, 2, 4).init(d);
-                let relations =
-                    Tensor::<1, Int>::from_data([0, 1, 1, 0, 1], &d.clone().without_autodiff());
-                gradients(&format!("link_scorer {score:?}"), scorer, &x, |l, x| {
-                    vec![
-                        l.forward(x[0].clone(), relations.clone(), x[1].clone()).unsqueeze_dim(1),
-                        l.against_all(x[0].clone(), relations.clone(), x[1].clone()),
-                    ]
                 });
             }
         });
