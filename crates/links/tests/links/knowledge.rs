@@ -21,6 +21,7 @@ fn negatives(loss: LinkLoss) -> KgeTraining {
     KgeTraining::Negatives { count: 8, loss, filtered: true, type_constrained: false }
 }
 
+/// TransE is not among them: translations of equal length do not lead around a ring.
 #[test]
 fn models_learn_a_ring() {
     let kg = ring(12);
@@ -39,8 +40,6 @@ fn models_learn_a_ring() {
         (KgeKind::TuckEr { d_relation: 4 }, one, true),
         (KgeKind::RotatEL2, one, false),
         (KgeKind::RotatE, negatives(self_adversarial), false),
-        (KgeKind::TransEL2, one, true),
-        (KgeKind::TransEL1, negatives(self_adversarial), true),
     ] {
         let config = KgeConfig {
             d: 24,
