@@ -44,7 +44,8 @@ const PUBLISHED: [(&str, &str, f64); 13] = [
 ];
 
 /// Options in files, chosen on validation triples.
-const SETTINGS: [(&str, &str, &str); 0] = [];
+const SETTINGS: [(&str, &str, &str); 1] =
+    [("codex_s", "complex", include_str!("../../settings/codex_s.complex.json"))];
 
 pub(super) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Result<()> {
     for set in sets.of_layout("triples").filter(|set| args.wants_set(&set.name)) {
