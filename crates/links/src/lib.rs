@@ -73,6 +73,9 @@ pub use recommend::training::{PairEpoch, PairTrainingConfig, fit_pairs, recommen
 pub use recommend::two_tower::{TwoTower, TwoTowerConfig};
 pub use temporal::dygformer::{DyGFormer, DyGFormerConfig};
 pub use temporal::edge_bank::{EdgeBank, EdgeBankMemory};
+pub use temporal::gcn_gru::{
+    FittedSeries, GcnGru, GcnGruConfig, GraphSignals, SeriesMetrics, fit_series,
+};
 pub use temporal::graph_mixer::{GraphMixer, GraphMixerConfig};
 pub use temporal::history::{EventHistory, LinkQueries, RecentEvents};
 pub use temporal::layers::{GruCell, RnnCell, StepDropout, TemporalAttention, TimeEncoding};

@@ -116,7 +116,7 @@ fn read(dir: &Path, json: &Path) -> Result<EventDataset, DataError> {
         let array = array(file)?;
         array.expect_shape(&[Some(events.len()), None])?;
         let size = array.shape[1];
-        events = events.with_features(size, array.into_f32()?)?;
+        events = events.with_features(size, array.into_floats()?)?;
     }
     if let Some(file) = &meta.events.types {
         let types = ids_below(&inside(dir, json, file)?, "type", column(file)?, u32::MAX as usize)?;

@@ -118,7 +118,7 @@ fn read(dir: &Path, json: &Path) -> Result<NodeSeries, DataError> {
     let (path, steps, nodes) = (array.path.clone(), array.shape[0], array.shape[1]);
     same_count(&path, "number of nodes", node.count, nodes)?;
     node_count(json, ntype, node.count, u64::MAX)?;
-    let values = array.into_f32()?;
+    let values = array.into_floats()?;
     if let Some(i) = values.iter().position(|v| !v.is_finite()) {
         let (time, node) = (i / nodes, i % nodes);
         let why = format!("time {time}, node {node}: expected a finite value, found {}", values[i]);
@@ -137,7 +137,7 @@ fn read(dir: &Path, json: &Path) -> Result<NodeSeries, DataError> {
         Some(file) => {
             let array = NpyArray::read(&inside(dir, json, file)?)?;
             array.expect_shape(&[Some(count)])?;
-            array.into_f32()?
+            array.into_floats()?
         }
     };
     let range = |name: &str, part: &PartEntry| {

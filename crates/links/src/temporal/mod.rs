@@ -1,7 +1,8 @@
-//! Events in time: histories, models of links, and the baseline of repeated pairs.
+//! Events and signals in time: histories, models of links, and the baseline of repeated pairs.
 
 pub(crate) mod dygformer;
 pub(crate) mod edge_bank;
+pub(crate) mod gcn_gru;
 pub(crate) mod graph_mixer;
 pub(crate) mod history;
 pub(crate) mod layers;

@@ -14,7 +14,9 @@ mod pairs;
 mod recommend;
 mod relational;
 mod row;
+mod series;
 mod sets;
+mod temporal;
 
 use std::path::PathBuf;
 
@@ -78,7 +80,7 @@ type Family = fn(&Args, &Sets, &mut dyn FnMut(Row)) -> Result<()>;
 
 /// Families, in the order of their rows.
 const FAMILIES: [Family; 5] =
-    [knowledge::rows, inductive::rows, pairs::rows, recommend::rows, relational::rows];
+const FAMILIES: [Family; 7] = [knowledge::rows, inductive::rows, pairs::rows, recommend::rows, relational::rows, temporal::rows, series::rows];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(args.seeds > 0, "`--seeds` must be at least 1");
