@@ -79,8 +79,15 @@ impl Args {
 type Family = fn(&Args, &Sets, &mut dyn FnMut(Row)) -> Result<()>;
 
 /// Families, in the order of their rows.
-const FAMILIES: [Family; 5] =
-const FAMILIES: [Family; 7] = [knowledge::rows, inductive::rows, pairs::rows, recommend::rows, relational::rows, temporal::rows, series::rows];
+const FAMILIES: [Family; 7] = [
+    knowledge::rows,
+    inductive::rows,
+    pairs::rows,
+    recommend::rows,
+    relational::rows,
+    temporal::rows,
+    series::rows,
+];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(args.seeds > 0, "`--seeds` must be at least 1");
