@@ -14,16 +14,16 @@ pub(super) const ADAGRAD_EPSILON: f32 = 1e-10;
 /// State of the optimizer of one table.
 pub(super) enum TableOptimizer {
     /// Sum of squared gradients.
-    Adagrad(Tensor<2>),
+    Adagrad(Box<Tensor<2>>),
     /// Both moments, and the number of steps.
-    Adam(Tensor<2>, Tensor<2>, usize),
+    Adam(Box<[Tensor<2>; 2]>, usize),
 }
 
 impl TableOptimizer {
     pub(super) fn new(kind: KgeOptimizer, table: &Tensor<2>) -> Self {
         match kind {
-            KgeOptimizer::Adagrad => Self::Adagrad(table.zeros_like()),
-            KgeOptimizer::Adam => Self::Adam(table.zeros_like(), table.zeros_like(), 0),
+            KgeOptimizer::Adagrad => Self::Adagrad(Box::new(table.zeros_like())),
+            KgeOptimizer::Adam => Self::Adam(Box::new([table.zeros_like(), table.zeros_like()]), 0),
         }
     }
 
@@ -37,20 +37,22 @@ impl TableOptimizer {
     ) -> (Self, Tensor<2>) {
         match self {
             Self::Adagrad(sum) => {
+                let sum = *sum;
                 let squares = grad.clone().square();
                 let Some(ids) = ids else {
                     let sum = sum + squares;
                     let root = sum.clone().sqrt() + ADAGRAD_EPSILON;
-                    return (Self::Adagrad(sum), table - grad / root * lr);
+                    return (Self::Adagrad(Box::new(sum)), table - grad / root * lr);
                 };
                 let index = id_tensor(ids, &grad.device());
                 let rows = sum.clone().select(0, index.clone()) + squares.clone();
                 let change = grad / (rows.sqrt() + ADAGRAD_EPSILON) * -lr;
                 let add = IndexingUpdateOp::Add;
                 let sum = sum.select_assign(0, index.clone(), squares, add);
-                (Self::Adagrad(sum), table.select_assign(0, index, change, add))
+                (Self::Adagrad(Box::new(sum)), table.select_assign(0, index, change, add))
             }
-            Self::Adam(m, v, time) => {
+            Self::Adam(moments, time) => {
+                let [m, v] = *moments;
                 let step = AdamStep {
                     lr,
                     beta_1: 0.9,
@@ -63,7 +65,7 @@ impl TableOptimizer {
                     None => adam_step(table, grad, m, v, step),
                     Some(ids) => adam_step_rows(table, grad, m, v, ids, step),
                 };
-                (Self::Adam(m, v, time + 1), table)
+                (Self::Adam(Box::new([m, v]), time + 1), table)
             }
         }
     }

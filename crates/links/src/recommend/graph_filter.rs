@@ -303,11 +303,11 @@ mod tests {
         let graph = InteractionGraph::new(users, items, pairs.iter().copied()).unwrap();
         let (du, di) = (graph.user_degrees(), graph.item_degrees());
         let mut p = vec![0.0; items * items];
-        for u in 0..users {
+        for (u, &degree) in du.iter().enumerate() {
             for &i in graph.seen(u) {
                 for &j in graph.seen(u) {
                     let (i, j) = (i as usize, j as usize);
-                    p[i * items + j] += 1.0 / (f64::from(du[u]) * f64::from(di[i] * di[j]).sqrt());
+                    p[i * items + j] += 1.0 / (f64::from(degree) * f64::from(di[i] * di[j]).sqrt());
                 }
             }
         }

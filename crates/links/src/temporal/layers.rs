@@ -249,8 +249,8 @@ pub(crate) fn entries_to_rows(recent: &RecentEvents) -> Relation {
     }
 }
 
-/// Two linear layers with a ReLU between them, each followed by dropout. GraphMixer and DyGFormer use GELU, which takes
-/// several passes over the hidden layer instead of one, for the same validation figures.
+/// Two linear layers with a ReLU between them, each followed by dropout. The papers of GraphMixer and DyGFormer have a
+/// GELU, which takes several passes over the hidden layer instead of one.
 #[derive(Module, Debug)]
 pub(crate) struct FeedForward {
     pub(crate) first: Linear,

@@ -264,7 +264,7 @@ fn read(dir: &Path, json: &Path) -> Result<Interactions, DataError> {
         let nodes = |ntype: &String| match ntype.as_str() {
             USER => Ok(num_users),
             ITEM => Ok(num_items),
-            _ => Err(unknown_ntype(ntype, [&USER.to_owned(), &ITEM.to_owned()].into_iter())),
+            _ => Err(unknown_ntype(ntype, [USER, ITEM])),
         };
         let edges = array(&e.file)?;
         edges.expect_shape(&[Some(2), None])?;

@@ -128,7 +128,7 @@ proptest! {
     fn damaged_files_are_errors_or_sets(d in damage()) {
         let _ = toy(|dir, meta| {
             std::fs::write(dir.join("metadata.json"), meta.to_string()).unwrap();
-            spoil(dir, d.clone());
+            spoil(dir, d);
             if let Ok(text) = std::fs::read_to_string(dir.join("metadata.json"))
                 && let Ok(read) = serde_json::from_str(&text)
             {
