@@ -46,7 +46,8 @@ impl TableSpec {
         options: &DatabaseOptions,
     ) -> Result<(), DataError> {
         let by_caller = options.kinds.keys().filter(|(table, _)| *table == self.name);
-        for column in by_caller.map(|(_, column)| column).chain(self.kinds.keys()) {
+        let declared = by_caller.map(|(_, column)| column).chain(self.kinds.keys());
+        for column in declared.filter(|column| !options.is_ignored(&self.name, column)) {
             if columns.iter().all(|c| c.name != *column) {
                 let known: Vec<_> = columns.iter().map(|c| format!("`{}`", c.name)).collect();
                 return Err(DataError::Database {

@@ -77,6 +77,14 @@ fn kinds_are_declared_in_the_description_or_by_the_caller() {
     let t = db.table("t").unwrap();
     assert_eq!(t.column("b").unwrap().values(), &ColumnValues::Ints(vec![7, 8]));
     assert_eq!(t.columns().len(), 7);
+    // A column whose kind is declared may be ignored as well.
+    let files = Files::new(
+        r#"{"t": {"columns": {"x": {"kind": "int"}, "y": {"kind": "int"}}}}"#,
+        &[("tables/t.csv", "x,y\n1,2\n")],
+    );
+    let options = DatabaseOptions::new().with_ignored("t", "x");
+    let db = Database::open_with(files.path(), &options).unwrap();
+    assert_eq!(db.table("t").unwrap().columns().len(), 1);
 }
 
 #[test]
