@@ -36,8 +36,8 @@ pub fn version_info() -> VersionInfo {
         };
     }
     let features = enabled!(
-        "cube" "cuda" "dataloader" "dist" "download" "f16" "flex" "fusion" "graphml" "metal" "mpi" "ndarray"
-        "npz" "parquet" "petgraph" "plot" "rdf" "rocm" "store" "torch" "vulkan" "wgpu" "yaml" "zstd"
+        "cube" "cuda" "dataloader" "dist" "download" "f16" "flex" "fusion" "graphml" "links" "metal" "mpi"
+        "ndarray" "npz" "parquet" "petgraph" "plot" "rdf" "rocm" "store" "torch" "vulkan" "wgpu" "yaml" "zstd"
     );
     VersionInfo {
         version: env!("CARGO_PKG_VERSION"),
