@@ -23,6 +23,7 @@ impl EventStream {
     /// let file = dir.path().join("mail.csv");
     /// std::fs::write(&file, "src_id,dst_id,timestamp\nbo,cy,20\nann,bo,10\n").unwrap();
     /// let csv = Csv::default().with_endpoints("src_id", "dst_id").with_timestamp("timestamp");
+    /// let csv = csv.with_text_ids();
     /// let table = read_edges(&*file, &Decoder::new().timestamped().csv(csv))?;
     /// let (mail, people) = EventStream::from_table(&table)?;
     /// assert_eq!((mail.src(), mail.dst(), mail.time()), (&[0, 1][..], &[1, 2][..], &[10, 20][..]));
