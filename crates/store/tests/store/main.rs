@@ -15,3 +15,5 @@ mod resume;
 mod rows;
 #[cfg(feature = "sampling")]
 mod sampling;
+#[cfg(feature = "sampling")]
+mod sampling_damage;
