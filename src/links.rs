@@ -34,7 +34,7 @@
 //! | [`Tgn`] ([`TgnConfig`]), [`Tgat`] ([`TgatConfig`]), [`GraphMixer`] ([`GraphMixerConfig`]), [`DyGFormer`] ([`DyGFormerConfig`]) | models of links; the trait is [`EventModel`] |
 //! | [`EdgeBank`] ([`EdgeBankMemory`]) | the baseline of repeated pairs |
 //! | [`fit_events`] ([`EventFitConfig`], [`EventTask`], [`EventEpoch`], [`FittedEvents`]), [`evaluate_events`] ([`EventMetrics`]), [`score_events`] | training in batches of events, in order |
-//! | [`link_loss`], [`pair_metrics`], [`random_destinations`] | parts of a training loop of your own |
+//! | [`link_loss`], [`pair_metrics`], [`random_destinations`] | parts of a custom training loop |
 //! | [`TgnMemory`] ([`TgnMemoryConfig`], [`MemoryState`], [`MemoryUpdater`], [`MessageAggregation`], [`UpdaterKind`], [`NodeMemories`]) | memories of nodes |
 //! | [`TemporalAttention`], [`TimeEncoding`], [`GruCell`], [`RnnCell`], [`StepDropout`] | layers |
 //! | [`GcnGru`] ([`GcnGruConfig`]), [`fit_series`] ([`FittedSeries`], [`GraphSignals`], [`SeriesMetrics`]) | signals on a fixed graph |

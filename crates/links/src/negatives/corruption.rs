@@ -5,7 +5,7 @@
 //! for each triple, for each of its negatives:
 //!     side = head or tail
 //!     repeat 32 times: e = a draw of the distribution; stop if the corrupted triple is no known fact
-//!     otherwise: one exact draw over all candidates that qualify; without one, the last draw, is_strict = false
+//!     otherwise: one exact draw over all candidates that qualify; without one, a uniform draw, is_strict = false
 //! ```
 //! The bound keeps queries to which nearly every entity is an answer from looping. Every draw is a function of the key, the
 //! id of the triple and the number of the negative, so that neither batches nor threads change it.
@@ -130,7 +130,8 @@ pub struct Corruption {
 pub struct CorruptedTriples {
     /// The triples.
     pub triples: Vec<Triple>,
-    /// Whether a triple is from the distribution and no known fact. False where a query has no such candidate.
+    /// Whether a triple is from the distribution and no known fact. False where a query has no such candidate: its
+    /// negatives are then uniform over all entities, and may be known facts or the triple itself.
     pub is_strict: Vec<bool>,
 }
 
@@ -170,7 +171,8 @@ impl Corruption {
         Ok(Self { num_entities, side, distribution, filter: None })
     }
 
-    /// Leaves known facts out.
+    /// Leaves known facts out. In training, give the filter training facts only: a filter with validation or test facts
+    /// never draws these as negatives, which tells a model which of the unseen triples are true.
     #[must_use]
     pub fn with_filter(mut self, filter: impl Into<Arc<FactFilter>>) -> Self {
         self.filter = Some(filter.into());

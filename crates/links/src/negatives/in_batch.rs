@@ -9,13 +9,15 @@ use crate::ranking::id_lists::IdLists;
 /// Corrections of the scores of a batch in which every pair is compared with the destinations of all pairs.
 ///
 /// ```text
-/// s'[i, j] = s[i, j] - log q(dst_j)      -∞ where dst_j is another known destination of src_i
+/// s'[i, j] = s[i, j] - log q(dst_j)      -∞ where dst_j is a known destination of src_i and j ≠ i
 /// ```
 /// with `q(d)` the expected number of times that `d` is in a batch. A popular destination is a frequent negative;
 /// without the correction its scores would be too small. The loss is the cross entropy of row `i` with class `i`.
 ///
 /// # Shapes
-/// Result `[pairs, pairs]`, to be added to the scores of sources × destinations.
+/// Result `[pairs, pairs]`, to be added to the scores of sources × destinations. `known` has a list of destinations per
+/// source; a source beyond its rows has none. The destination of pair `i` is known of `src_i` in any case, also where
+/// other pairs of the batch have it. `counts` are the frequencies of destinations in training.
 ///
 /// # Errors
 /// Lists of different lengths; a destination without a count.
@@ -49,20 +51,12 @@ pub fn in_batch_corrections(
     };
     let log_q: Vec<f32> = dst.iter().map(log_q).collect::<Result<_, _>>()?;
     let mut out = Vec::with_capacity(n * n);
-    for (&u, &own) in src.iter().zip(dst) {
+    for (i, (&u, own)) in src.iter().zip(dst).enumerate() {
         let of_source = known.of(u as usize);
-        out.extend(dst.iter().zip(&log_q).map(|(d, log_q)| {
-            let is_other = *d != own && of_source.binary_search(d).is_ok();
-            if is_other { f32::NEG_INFINITY } else { -log_q }
+        out.extend(dst.iter().zip(&log_q).enumerate().map(|(j, (d, log_q))| {
+            let is_answer = i != j && (d == own || of_source.binary_search(d).is_ok());
+            if is_answer { f32::NEG_INFINITY } else { -log_q }
         }));
-    }
-    // A destination that is in the batch twice would be its own negative.
-    for (i, own) in dst.iter().enumerate() {
-        for (j, d) in dst.iter().enumerate() {
-            if i != j && d == own {
-                out[i * n + j] = f32::NEG_INFINITY;
-            }
-        }
     }
     Ok(Tensor::from_data(TensorData::new(out, [n, n]), device))
 }

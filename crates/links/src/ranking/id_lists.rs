@@ -71,7 +71,7 @@ impl IdLists {
 
     /// Ids of a row; none for a row beyond the last.
     pub fn of(&self, row: usize) -> &[u32] {
-        match self.starts.get(row..row + 2) {
+        match self.starts.get(row..row.saturating_add(2)) {
             Some(&[from, to]) => &self.ids[from..to],
             _ => &[],
         }

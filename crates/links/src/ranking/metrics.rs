@@ -2,10 +2,15 @@
 
 use std::fmt;
 
-/// Metrics over ranks, each in `0.0..=1.0` but the mean rank. All are 0 without targets.
+/// Metrics over ranks, each in `0.0..=1.0` except the mean rank. All are 0 without targets.
 ///
 /// `r_1 ≤ … ≤ r_m` are the ranks of the `m` targets of a query. Metrics over targets weight each target equally, metrics
 /// over queries each query with targets.
+///
+/// Formulas are those of targets that compete with each other
+/// ([`with_competing_targets`](crate::RankingConfig::with_competing_targets)): a query has one list of candidates, and its
+/// targets have different ranks. Otherwise every target has a list of its own without the other targets. The metric of a
+/// query is then the mean over its targets of the formula for `m = 1`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RankingMetrics {
     /// Number of queries with targets.
@@ -44,10 +49,10 @@ pub struct MetricsAt {
 }
 
 impl RankingMetrics {
-    /// Metrics at a cut that was asked for.
+    /// Returns the metrics at the cut `k`.
     ///
     /// # Panics
-    /// `k` was not among the cuts.
+    /// If `k` is none of the cuts.
     #[track_caller]
     pub fn at(&self, k: usize) -> MetricsAt {
         match self.at.iter().find(|at| at.k == k) {
@@ -134,12 +139,14 @@ impl Sums {
                 gain += discount(r);
                 precision += place(j) / r;
             }
-            let best = m.min(at.k).max(1);
+            // Largest number of targets in a list, and the number of lists.
+            let (best, lists) = if targets_compete { (m.min(at.k).max(1), 1) } else { (1, m) };
+            let lists = lists as f64;
             at.hits += listed as f64;
             at.recall += listed as f64 / m as f64;
-            at.precision += listed as f64 / k.max(1.0);
-            at.ndcg += gain / self.ideal[best];
-            at.map += precision / best as f64;
+            at.precision += listed as f64 / (k.max(1.0) * lists);
+            at.ndcg += gain / (self.ideal[best] * lists);
+            at.map += precision / (best as f64 * lists);
         }
     }
 

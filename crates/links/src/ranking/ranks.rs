@@ -48,7 +48,7 @@ impl Ranks {
 
     /// Ranks of the targets of a query, in the order of its list; none for a query beyond the last.
     pub fn of(&self, query: usize) -> &[f64] {
-        match self.starts.get(query..query + 2) {
+        match self.starts.get(query..query.saturating_add(2)) {
             Some(&[from, to]) => &self.ranks[from..to],
             _ => &[],
         }

@@ -123,7 +123,7 @@ pub fn top_k<'a>(
 /// `k = 0`; scores of another shape.
 ///
 /// # Cost
-/// Each pair is scored once. Memory: a block of scores (64 MiB of f32 at most), and 16 bytes per entry of the result.
+/// Each pair is scored once. Memory: a block of at most 256 × 4096 scores (4 MiB of f32), and 16 bytes per entry of the result.
 pub fn top_k_by<'a>(
     num_queries: usize,
     num_candidates: usize,

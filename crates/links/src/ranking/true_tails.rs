@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 /// All true tails of every query (head, relation), each once and ascending.
 ///
-/// Made of the triples of all parts it says what a ranking leaves out; made of train triples it lists the answers that
-/// training pulls up.
+/// Built from the triples of all parts, it is the filter of a ranking; built from training triples, it lists the positives
+/// of each query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrueTails {
     /// Ascending.

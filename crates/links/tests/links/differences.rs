@@ -3,7 +3,7 @@
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{DType, FloatDType, Gradients, Tensor, TensorData};
 use burn_gnn_models::to_dtype;
-use burn_gnn_testutil::{assert_close, matrix, values};
+use burn_gnn_testutil::{assert_close, central_differences, matrix, values};
 
 const STEP: f64 = 1e-5;
 
@@ -79,26 +79,21 @@ pub(crate) fn gradients<M: Module>(
     let grads = loss(module, &tracked).backward();
     let mut of_params = Collect(&grads, vec![]);
     module.visit(&mut of_params);
-    let difference = |f: &dyn Fn(f64) -> f64| (f(STEP) - f(-STEP)) / (2.0 * STEP);
     let at = |module: &M, x: &[Tensor<2>]| values(&loss(module, x))[0];
-    let want: Vec<f64> = (0..of_params.1.len())
-        .map(|k| difference(&|by| at(&module.clone().map(&mut Perturb { at: k, by }), inputs)))
-        .collect();
+    let want = central_differences(of_params.1.len(), STEP, |k, by| {
+        at(&module.clone().map(&mut Perturb { at: k, by }), inputs)
+    });
     assert_close(&format!("{name}, parameters"), &of_params.1, &want, 1e-7);
     for (i, x) in tracked.iter().enumerate() {
         let got =
             x.grad(&grads).map_or_else(|| vec![0.0; x.shape().num_elements()], |g| values(&g));
-        let want: Vec<f64> = (0..got.len())
-            .map(|k| {
-                difference(&|by| {
-                    let (mut v, mut all) = (values(x), inputs.to_vec());
-                    v[k] += by;
-                    let data = TensorData::new(v, x.dims());
-                    all[i] = Tensor::from_data(data, (&x.device(), DType::F64));
-                    at(module, &all)
-                })
-            })
-            .collect();
+        let want = central_differences(got.len(), STEP, |k, by| {
+            let (mut v, mut all) = (values(x), inputs.to_vec());
+            v[k] += by;
+            let data = TensorData::new(v, x.dims());
+            all[i] = Tensor::from_data(data, (&x.device(), DType::F64));
+            at(module, &all)
+        });
         assert_close(&format!("{name}, input {i}"), &got, &want, 1e-7);
     }
 }

@@ -1,8 +1,9 @@
-//! Corrupted triples: never a known fact where another candidate exists, from the distribution that was asked for.
+//! Corrupted triples are no known facts where another candidate exists, and follow the chosen distribution.
 
 use burn_gnn_data::Triple;
 use burn_gnn_links::{
     CorruptedSide, CorruptedTriples, Corruption, FactFilter, IdLists, NegativeDistribution,
+    in_batch_corrections,
 };
 use burn_gnn_sampling::SampleKey;
 use proptest::prelude::*;
@@ -78,6 +79,8 @@ fn inductive_hard_and_historical_negatives() {
     let drawn = draw(&c, &[triple(0, 0, 2), triple(0, 0, 4)], 3, 1);
     let tails: Vec<u32> = drawn.triples.iter().map(|t| t.tail).collect();
     assert_eq!(tails, [1, 1, 1, 5, 5, 5]);
+    let no_list = c.draw(&[triple(0, 0, 2)], &[u64::MAX], None, 1, key).unwrap();
+    assert_eq!(no_list.is_strict, [false]);
 
     let facts =
         [(triple(0, 0, 1), 5), (triple(0, 0, 2), 6), (triple(0, 0, 3), 7), (triple(0, 0, 1), 7)];
@@ -96,4 +99,18 @@ fn inductive_hard_and_historical_negatives() {
     assert_eq!(e, "`filter` must lie in facts with times for historical negatives, got none");
     let e = filtered.draw(&[facts[0].0], &[0], None, 1, key).unwrap_err().to_string();
     assert!(e.contains("`times`"), "{e}");
+}
+
+#[test]
+fn answers_of_a_batch_are_no_negatives() {
+    let known = IdLists::from_pairs(2, [(0, 1)]).unwrap();
+    let device = burn::tensor::Device::flex();
+    let c = in_batch_corrections(&[0, 1, 5], &[0, 0, 1], &known, &[1, 3], &device).unwrap();
+    let c = c.into_data().try_to_vec::<f32>().unwrap();
+    // Destination 0 is expected 3 / 4 times in a batch of three, destination 1 9 / 4 times.
+    let (zero, one) = (-(0.75f32.ln()), -(2.25f32.ln()));
+    let none = f32::NEG_INFINITY;
+    assert_eq!(c, [zero, none, none, none, zero, one, zero, zero, one]);
+    let e = in_batch_corrections(&[0], &[2], &known, &[1, 3], &device).unwrap_err().to_string();
+    assert!(e.contains("`dst`") && e.contains("got 2"), "{e}");
 }

@@ -112,6 +112,34 @@ proptest! {
         prop_assert_eq!(whole.unwrap(), ranks);
     }
 
+    /// Targets that do not compete have the metrics of a query each.
+    #[test]
+    fn targets_with_lists_of_their_own(case in case(), k in 1usize..6) {
+        for q in 0..case.queries {
+            let targets = case.targets.of(q);
+            if targets.is_empty() {
+                continue;
+            }
+            let score = |rows: &[usize], columns: Range<usize>| {
+                let n = rows.len();
+                case.score(DType::F64)(&vec![q; n], columns)
+            };
+            let rank = |targets: &IdLists| {
+                let all = [&case.excluded[q][..], case.targets.of(q)].concat();
+                RankingConfig::new().rank(case.candidates, targets, |_| &all, score).unwrap()
+            };
+            let one = IdLists::from_pairs(1, targets.iter().map(|&t| (0, t))).unwrap();
+            let together = rank(&one).metrics(&[k]);
+            let apart = rank(&IdLists::single(targets.to_vec())).metrics(&[k]);
+            let of = |m: &burn_gnn_links::RankingMetrics| {
+                let at = m.at(k);
+                [m.mrr, m.mean_rank, m.map, m.auc, at.hits, at.recall, at.precision, at.ndcg, at.map]
+            };
+            assert_close("metrics", &of(&together), &of(&apart), 1e-12);
+            prop_assert!(together.at(k).ndcg <= 1.0 + 1e-12 && together.at(k).precision <= 1.0);
+        }
+    }
+
     #[test]
     fn metrics_equal_the_definition(case in case(), k in 1usize..6) {
         let finite = Case {
