@@ -9,8 +9,8 @@
 //! ```
 //!
 //! `V` are the eigenvectors of the `rank` largest eigenvalues, by subspace iteration; `D` are degrees of items. `P` smooths:
-//! items of users who share items. The second term is an ideal low-pass filter, and `p` reduces what is popular with
-//! everyone, which has the largest eigenvalues. Where `sharpen` changes the first term beyond the `rank` eigenvalues, its
+//! items of users who share items. The second term is an ideal low-pass filter, and `p` damps the largest eigenvalues,
+//! which belong to items that are popular with all users. Where `sharpen` changes the first term beyond the `rank` eigenvalues, its
 //! effect is below `sharpen · λ²` of the next eigenvalue, and left out:
 //!
 //! ```text
@@ -27,7 +27,7 @@ use burn_gnn_models::{ModelError, select_rows};
 use burn_gnn_ops::{Stream, normal};
 use rayon::prelude::*;
 
-use crate::errors::check_range;
+use crate::errors::{check_length, check_range};
 use crate::ranking::id_lists::IdLists;
 use crate::recommend::eigen;
 use crate::recommend::interaction_graph::InteractionGraph;
@@ -38,10 +38,10 @@ pub struct GraphFilterConfig {
     /// Number of eigenvectors.
     #[config(default = 256)]
     pub rank: usize,
-    /// Weight of the ideal low-pass filter. With 0 and without sharpening the filter is the linear one.
+    /// Weight of the ideal low-pass filter, a finite number. With 0 and without sharpening the filter is the linear one.
     #[config(default = 0.3)]
     pub ideal: f64,
-    /// Time of sharpening.
+    /// Time of sharpening, in `0.0..=3.0`; 0 is no sharpening.
     #[config(default = 2.5)]
     pub sharpen: f64,
     /// Steps of subspace iteration.
@@ -85,8 +85,10 @@ pub struct ItemSpectrum {
 impl ItemSpectrum {
     /// The `rank` largest eigenvalues of `P`, by `num_iterations` steps of subspace iteration from a random start.
     ///
+    /// The rank is at most the number of users and of items. `P` of fewer dimensions has eigenvalues of 0.
+    ///
     /// # Errors
-    /// A rank of 0.
+    /// A rank of 0; a graph without interactions.
     pub fn new(
         graph: &InteractionGraph,
         rank: usize,
@@ -95,6 +97,8 @@ impl ItemSpectrum {
         device: &Device,
     ) -> Result<Self, ModelError> {
         check_range("rank", "1..", rank, rank > 0)?;
+        let interactions = graph.num_interactions();
+        check_range("interactions", "1..", interactions, interactions > 0)?;
         let n = graph.num_items();
         let rank = rank.min(n).min(graph.num_users());
         let width = (rank + 16).min(n);
@@ -123,7 +127,7 @@ impl GraphFilterConfig {
     /// Computes the filter of a graph.
     ///
     /// # Errors
-    /// A rank of 0; weights that are not finite.
+    /// A rank of 0; a graph without interactions; weights out of range.
     pub fn init(
         &self,
         graph: &InteractionGraph,
@@ -133,10 +137,10 @@ impl GraphFilterConfig {
         self.with_spectrum(graph, &spectrum)
     }
 
-    /// Computes the filter of a graph whose spectrum is known; `rank` takes its first eigenvectors.
+    /// Computes the filter of a graph from its spectrum, of which the first `rank` eigenvectors are used.
     ///
     /// # Errors
-    /// As [`init`](Self::init).
+    /// As [`init`](Self::init); a spectrum of another number of items.
     pub fn with_spectrum(
         &self,
         graph: &InteractionGraph,
@@ -144,6 +148,9 @@ impl GraphFilterConfig {
     ) -> Result<GraphFilter, ModelError> {
         check_range("ideal", "finite numbers", self.ideal, self.ideal.is_finite())?;
         check_range("sharpen", "0.0..=3.0", self.sharpen, (0.0..=3.0).contains(&self.sharpen))?;
+        check_range("rank", "1..", self.rank, self.rank > 0)?;
+        let items = spectrum.vectors.dims()[0];
+        check_length("spectrum", "one row per item", graph.num_items(), items)?;
         let rank = self.rank.min(spectrum.values.len());
         let device = &spectrum.vectors.device();
         let vectors = spectrum.vectors.clone().slice_dim(1, 0..rank);
@@ -292,14 +299,9 @@ mod tests {
     use super::*;
 
     /// Dense `P` of a small graph, and the filter by its definition.
-    #[test]
-    fn scores_equal_the_definition_at_full_rank() {
-        let (users, items) = (9usize, 7usize);
-        let s = Stream::new(3, "pairs", 0);
-        let pairs: Vec<(u32, u32)> = (0..users as u32)
-            .flat_map(|u| (0..items as u32).map(move |i| (u, i)))
-            .filter(|&(u, i)| u % 7 == i || s.uniform(u.into(), i.into()) < 0.3)
-            .collect();
+    fn check(users: usize, items: usize, has: impl Fn(u32, u32) -> bool) {
+        let pairs = (0..users as u32).flat_map(|u| (0..items as u32).map(move |i| (u, i)));
+        let pairs: Vec<(u32, u32)> = pairs.filter(|&(u, i)| has(u, i)).collect();
         let graph = InteractionGraph::new(users, items, pairs.iter().copied()).unwrap();
         let (du, di) = (graph.user_degrees(), graph.item_degrees());
         let mut p = vec![0.0; items * items];
@@ -314,7 +316,7 @@ mod tests {
         let times = |row: &[f64]| -> Vec<f64> {
             (0..items).map(|j| (0..items).map(|i| row[i] * p[i * items + j]).sum()).collect()
         };
-        let config = GraphFilterConfig::new().with_rank(7).with_ideal(0.4).with_sharpen(1.5);
+        let config = GraphFilterConfig::new().with_rank(items).with_ideal(0.4).with_sharpen(1.5);
         let filter = config.with_num_iterations(30).init(&graph, &Device::flex()).unwrap();
         let found = filter.scores()(&(0..users).collect::<Vec<_>>(), 0..items);
         let found = values(found);
@@ -337,5 +339,18 @@ mod tests {
         }
         let block = values(filter.scores()(&[3], 2..5));
         assert!(block.iter().zip(&found[3 * items + 2..]).all(|(a, b)| (a - b).abs() < 1e-5));
+    }
+
+    #[test]
+    fn scores_equal_the_definition_at_full_rank() {
+        let s = Stream::new(3, "pairs", 0);
+        check(9, 7, |u, i| u % 7 == i || s.uniform(u.into(), i.into()) < 0.3);
+    }
+
+    /// Items in pairs that have the same users: half of the eigenvalues are 0.
+    #[test]
+    fn scores_equal_the_definition_where_items_depend_on_each_other() {
+        let s = Stream::new(4, "pairs", 0);
+        check(9, 8, |u, i| u % 4 == i / 2 || s.uniform(u.into(), (i / 2).into()) < 0.3);
     }
 }

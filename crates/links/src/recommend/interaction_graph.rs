@@ -74,7 +74,14 @@ impl InteractionGraph {
         self.of_users.degrees()
     }
 
-    /// Normalised sum over the items of each user, `out[u] = Σ_(i of u) x[i] / √(deg u · deg i)`.
+    /// Normalised sum over the items of each user, `out[u] = Σ_(i of u) x[i] / √(deg u · deg i)`. A user without
+    /// items gets 0.
+    ///
+    /// # Shapes
+    /// `items`: `[num_items, d]`; result `[num_users, d]`.
+    ///
+    /// # Panics
+    /// Another number of rows.
     pub fn gather_users(&self, items: Tensor<2>) -> Tensor<2> {
         let options = AggregateOptions {
             source: Some(self.of_items.clone()),
@@ -85,6 +92,12 @@ impl InteractionGraph {
     }
 
     /// Normalised sum over the users of each item, the transpose of [`gather_users`](Self::gather_users).
+    ///
+    /// # Shapes
+    /// `users`: `[num_users, d]`; result `[num_items, d]`.
+    ///
+    /// # Panics
+    /// Another number of rows.
     pub fn gather_items(&self, users: Tensor<2>) -> Tensor<2> {
         let options = AggregateOptions {
             source: Some(self.of_users.clone()),

@@ -32,7 +32,7 @@ impl LightGcnConfig {
         Self::new(num_users, num_items).with_num_layers(0)
     }
 
-    /// Initialises the embeddings.
+    /// Initialises the embeddings from a normal distribution.
     pub fn init(&self, device: &Device) -> LightGcn {
         let table = |rows: usize| {
             let data = normal(next_stream(device), 0.0, self.std, [rows, self.d_embedding]);

@@ -10,5 +10,8 @@ pub trait PairEncoder {
     ///
     /// # Shapes
     /// `[num_users, d]` and `[num_items, d]`.
+    ///
+    /// # Panics
+    /// May panic for a graph with other numbers of users or items than those of the model.
     fn embed(&self, graph: &InteractionGraph) -> (Tensor<2>, Tensor<2>);
 }

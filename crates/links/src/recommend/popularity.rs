@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::recommend::interaction_graph::InteractionGraph;
 
-/// Items by their number of interactions in training, for every user alike: the baseline of recommendation.
+/// Scores every item by its number of users in training, equally for all users: the baseline of recommendation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Popularity {
     scores: Vec<f32>,

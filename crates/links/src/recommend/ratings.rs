@@ -10,8 +10,8 @@
 //! neighbours of users:  likewise with users and items exchanged
 //! prediction = μ + b_u + b_i + Σ_k weight_k x^k_ui
 //! ```
-//! The similarities of one item are made when a prediction needs them, from the users of the item, so that memory is
-//! linear in ratings.
+//! The similarities of one item are computed from its users when a prediction needs them, so that memory is linear in
+//! ratings.
 
 use burn_gnn_data::InteractionPart;
 use burn_gnn_models::ModelError;
@@ -50,11 +50,11 @@ pub struct NeighbourConfig {
     pub of: NeighboursOf,
     /// How similar two of them are.
     pub similarity: Similarity,
-    /// Exponent of similarities.
+    /// Exponent of similarities, from 1.
     pub power: i32,
-    /// Added to the sum of weights: without similar neighbours the prediction is the bias.
+    /// Added to the sum of weights, above 0: without similar neighbours the prediction is the bias.
     pub damping: f64,
-    /// Weight in the prediction.
+    /// Weight in the prediction, a finite number.
     pub weight: f64,
 }
 
@@ -92,7 +92,7 @@ impl Default for RatingModelConfig {
     }
 }
 
-/// Predicts ratings.
+/// Predicts ratings of users for items from biases and neighbours; [`RatingModelConfig::fit`] makes it.
 ///
 /// # Source
 /// Koren, "Factor in the neighbors: scalable and accurate collaborative filtering", TKDD 2010, with similarities instead
@@ -134,8 +134,11 @@ impl RatingModelConfig {
     /// Fits biases and residuals to ratings.
     ///
     /// # Errors
-    /// A part without ratings, or with none; a user or item out of range; a shrinkage or damping that is not a number
-    /// above 0.
+    /// A part without ratings, or with none; lists of different lengths; a rating that is not finite; a user or item out
+    /// of range; a shrinkage or damping that is not a number above 0; a power below 1; a weight that is not finite.
+    ///
+    /// # Cost
+    /// Ten passes over the ratings for biases. Memory: 32 bytes per rating.
     pub fn fit(
         &self,
         num_users: usize,
@@ -152,11 +155,15 @@ impl RatingModelConfig {
                 positive("shrinkage", shrinkage)?;
             }
             positive("damping", kind.damping)?;
+            check_range("power", "1..", kind.power, kind.power >= 1)?;
+            check_range("weight", "finite numbers", kind.weight, kind.weight.is_finite())?;
         }
         let Some(ratings) = train.ratings.as_ref().filter(|r| !r.is_empty()) else {
             return Err(out_of_range("ratings", "at least one rating", "none"));
         };
         check_length("ratings", "one per interaction", train.len(), ratings.len())?;
+        check_length("items", "one per interaction", train.len(), train.items.len())?;
+        check_finite(ratings)?;
         check_pairs(train.pairs(), num_users, num_items)?;
         let ratings: Vec<f64> = ratings.iter().map(|&r| f64::from(r)).collect();
         let mean = ratings.iter().sum::<f64>() / ratings.len() as f64;
@@ -194,6 +201,13 @@ fn biases(out: &mut [f64], shrinkage: f64, ids: &[u32], rest: impl Fn(usize) -> 
     out.iter_mut().zip(sums.iter().zip(&counts)).for_each(|(b, (s, n))| *b = s / (n + shrinkage));
 }
 
+fn check_finite(ratings: &[f32]) -> Result<(), ModelError> {
+    match ratings.iter().find(|r| !r.is_finite()) {
+        Some(r) => Err(out_of_range("ratings", "finite numbers", r)),
+        None => Ok(()),
+    }
+}
+
 fn check_pairs(
     mut pairs: impl Iterator<Item = (u32, u32)>,
     users: usize,
@@ -213,7 +227,8 @@ impl RatingModel {
     /// A user or item out of range.
     ///
     /// # Cost
-    /// For each distinct item, the ratings of its users, in parallel over items; likewise for users.
+    /// For each distinct item, all ratings of its users, in parallel over items; likewise for users. Memory: 32 bytes per
+    /// item or user and thread.
     pub fn predict(&self, pairs: &[(u32, u32)]) -> Result<Vec<f64>, ModelError> {
         let mut out = self.predict_biases(pairs)?;
         for (kind, x) in self.config.neighbours.iter().zip(self.neighbour_terms(pairs)?) {
@@ -223,12 +238,19 @@ impl RatingModel {
         Ok(out)
     }
 
-    /// Sets the weights of the kinds of neighbours by least squares on validation ratings, with a small ridge.
+    /// Sets the weights of the kinds of neighbours by least squares with a ridge of 1, on ratings that [`fit`] has not read:
+    /// neighbours predict ratings of training too well.
+    ///
+    /// The weights are fitted to these ratings, so that the error on them is too small an estimate. Measure it on others.
+    /// Without ratings all weights are 0.
     ///
     /// # Errors
-    /// Ratings of another number than pairs, and as [`predict`](Self::predict).
+    /// Ratings of another number than pairs, or that are not finite, and as [`predict`](Self::predict).
+    ///
+    /// [`fit`]: RatingModelConfig::fit
     pub fn fit_weights(&mut self, pairs: &[(u32, u32)], ratings: &[f32]) -> Result<(), ModelError> {
         check_length("ratings", "one per pair", pairs.len(), ratings.len())?;
+        check_finite(ratings)?;
         let base = self.predict_biases(pairs)?;
         let terms = self.neighbour_terms(pairs)?;
         let n = terms.len();
@@ -303,9 +325,9 @@ fn terms(
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     order.sort_by_key(|&p| (pairs[p].1, p));
     let groups: Vec<&[usize]> = order.chunk_by(|&p, &q| pairs[p].1 == pairs[q].1).collect();
-    let of_group = |group: &&[usize]| -> Vec<f64> {
+    // `common` has an entry per id and is all 0 between groups.
+    let of_group = |common: &mut Vec<Common>, group: &&[usize]| -> Vec<f64> {
         let own = pairs[group[0]].1;
-        let mut common = vec![Common::default(); of.lists.len()];
         for &(a, r) in &of.lists[own as usize] {
             for &(b, s) in &across.lists[a as usize] {
                 let c = &mut common[b as usize];
@@ -341,9 +363,14 @@ fn terms(
             }
             sum / weights
         };
-        group.iter().map(term).collect()
+        let found = group.iter().map(term).collect();
+        for &(a, _) in &of.lists[own as usize] {
+            across.lists[a as usize].iter().for_each(|e| common[e.0 as usize] = Common::default());
+        }
+        found
     };
-    let values: Vec<Vec<f64>> = groups.par_iter().map(of_group).collect();
+    let scratch = || vec![Common::default(); of.lists.len()];
+    let values: Vec<Vec<f64>> = groups.par_iter().map_init(scratch, of_group).collect();
     let mut out = vec![0.0; pairs.len()];
     order.iter().zip(values.into_iter().flatten()).for_each(|(&p, x)| out[p] = x);
     out
@@ -393,6 +420,25 @@ mod tests {
         assert!(alone > 0.9 && with < 0.6, "biases {alone}, with neighbours {with}");
     }
 
+    /// Derivatives of the squared error plus the squared weights are 0.
+    #[test]
+    fn weights_are_those_of_least_squares() {
+        let (train, val) = part(30, 20).hold_out(0.3, 1).unwrap();
+        let mut model = RatingModelConfig::default().fit(30, 20, &train).unwrap();
+        let (pairs, ratings): (Vec<_>, _) = (val.pairs().collect(), val.ratings.unwrap());
+        model.fit_weights(&pairs, &ratings).unwrap();
+        let terms = model.neighbour_terms(&pairs).unwrap();
+        let mut rest = model.predict_biases(&pairs).unwrap();
+        rest.iter_mut().zip(&ratings).for_each(|(b, &r)| *b = f64::from(r) - *b);
+        for (x, kind) in terms.iter().zip(&model.config.neighbours) {
+            rest.iter_mut().zip(x).for_each(|(r, x)| *r -= kind.weight * x);
+        }
+        for (x, kind) in terms.iter().zip(&model.config.neighbours) {
+            let slope = x.iter().zip(&rest).map(|(x, r)| x * r).sum::<f64>() - kind.weight;
+            assert!(slope.abs() < 1e-9 && kind.weight != 0.0, "{slope} {kind:?}");
+        }
+    }
+
     #[test]
     fn errors_name_the_argument() {
         let train = part(3, 3);
@@ -403,5 +449,19 @@ mod tests {
         assert!(text(config.fit(3, 3, &none)).contains("`ratings`"));
         let wrong = RatingModelConfig { user_shrinkage: 0.0, ..config };
         assert!(text(wrong.fit(3, 3, &train)).contains("`user_shrinkage`"));
+        let mut wrong = RatingModelConfig::default();
+        wrong.neighbours[0].power = 0;
+        assert_eq!(text(wrong.fit(3, 3, &train)), "`power` must lie in 1.., got 0");
+        let config = RatingModelConfig::default();
+        let mut nan = train.clone();
+        nan.ratings.as_mut().unwrap()[0] = f32::NAN;
+        let expected = "`ratings` must lie in finite numbers, got NaN";
+        assert_eq!(text(config.fit(3, 3, &nan)), expected);
+        let mut model = config.fit(3, 3, &train).unwrap();
+        let e = model.fit_weights(&[(0, 0)], &[f32::NAN]).unwrap_err().to_string();
+        assert_eq!(e, expected);
+        let mut short = train;
+        short.items.pop();
+        assert!(text(config.fit(3, 3, &short)).starts_with("`items`: expected"));
     }
 }

@@ -10,7 +10,7 @@ use crate::ranking::id_lists::IdLists;
 use crate::ranking::ranks::Ranks;
 use crate::ranking::top_k::{TopK, top_k};
 
-/// Embeddings of users and items, and what each user has seen: all that recommending needs.
+/// Recommends items by inner products of embeddings, without those that a user has seen.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -31,7 +31,7 @@ pub struct Recommendations {
 }
 
 impl Recommendations {
-    /// Of embeddings on a device without autodiff.
+    /// Creates it from embeddings on a device without autodiff.
     ///
     /// # Shapes
     /// `users`: `[num_users, d]`; `items`: `[num_items, d]`; a list of seen items per user.

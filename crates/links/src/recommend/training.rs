@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::Stream;
 use burn_gnn_models::{FusedAdamConfig, ModelError, select_rows};
 
-use crate::errors::{check_range, out_of_range};
+use crate::errors::{check_length, check_range, out_of_range};
 use crate::losses::link_loss::LinkLoss;
 use crate::recommend::interaction_graph::InteractionGraph;
 use crate::recommend::pair_encoder::PairEncoder;
@@ -15,9 +15,9 @@ use crate::recommend::recommendations::Recommendations;
 
 /// Settings of [`fit_pairs`].
 ///
-/// The loss of a batch compares every pair with the same `num_negatives` items, drawn uniformly for the batch: one matrix
-/// product scores them. A cost per step that does not depend on the batch, as that of [`LightGcn`](crate::LightGcn), is
-/// spread over many pairs by large batches.
+/// The loss of a batch compares every pair with the same `num_negatives` items, which are drawn uniformly for the batch, so
+/// that one matrix product scores them. Items of a user may be among them. [`LightGcn`](crate::LightGcn) computes all
+/// embeddings in every step, whatever the batch; large batches need fewer steps.
 #[derive(Config, Debug)]
 pub struct PairTrainingConfig {
     /// Passes over the interactions.
@@ -34,7 +34,7 @@ pub struct PairTrainingConfig {
     pub learning_rate: f64,
     /// Temperature of the softmax over cosines ([`LinkLoss::InfoNce`]); `None` is BPR over inner products.
     pub temperature: Option<f64>,
-    /// L2 penalty of the embeddings of a batch, for BPR.
+    /// Weight of the mean squares of the embeddings of a batch, for BPR. Ignored with a temperature.
     #[config(default = 1e-4)]
     pub penalty: f64,
     /// Seed of the order of pairs and of negatives.
@@ -53,6 +53,13 @@ impl PairTrainingConfig {
         }
         let lr = self.learning_rate;
         check_range("learning_rate", "finite numbers above 0", lr, lr.is_finite() && lr > 0.0)?;
+        let penalty = self.penalty;
+        check_range(
+            "penalty",
+            "finite numbers from 0",
+            penalty,
+            penalty.is_finite() && penalty >= 0.0,
+        )?;
         match self.temperature {
             Some(temperature) => LinkLoss::InfoNce { temperature }.check(),
             None => Ok(()),
@@ -60,7 +67,7 @@ impl PairTrainingConfig {
     }
 }
 
-/// A step of [`fit_pairs`] that ends an epoch.
+/// The result of an epoch of [`fit_pairs`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairEpoch {
     /// Epoch, from 1.
@@ -72,10 +79,19 @@ pub struct PairEpoch {
 /// Trains an encoder of users and items on the pairs of `graph`. `on_epoch` is called with the model after each epoch and
 /// returns whether training continues.
 ///
-/// Draws depend on the seed and the step only.
+/// The learning rate follows the number of epochs of the settings, also where `on_epoch` ends training earlier. Draws
+/// depend on the seed and the step only, and results do not depend on the number of threads.
 ///
 /// # Errors
-/// Settings out of range; no interaction; a loss that is not finite ([`ModelError::Diverged`]).
+/// Settings out of range; no interaction; embeddings of another number of users or items than the graph has; a loss that
+/// is not finite ([`ModelError::Diverged`]).
+///
+/// # Panics
+/// As [`PairEncoder::embed`].
+///
+/// # Cost
+/// Per step: the embeddings of all users and items and their gradients, and `batch_size · num_negatives · d`
+/// multiplications three times.
 pub fn fit_pairs<M: PairEncoder + Module>(
     mut model: M,
     graph: &InteractionGraph,
@@ -99,7 +115,7 @@ pub fn fit_pairs<M: PairEncoder + Module>(
             let step = epoch * per_epoch + batch;
             let (users, items): (Vec<u32>, Vec<u32>) =
                 ids.iter().map(|&id| pairs[id as usize]).unzip();
-            let loss = loss_of(&model, graph, config, step, &users, &items);
+            let loss = loss_of(&model, graph, config, step, &users, &items)?;
             let value = loss.clone().inner().into_scalar::<f64>();
             if !value.is_finite() {
                 let lr = config.learning_rate;
@@ -145,8 +161,10 @@ fn loss_of<M: PairEncoder>(
     step: usize,
     users: &[u32],
     items: &[u32],
-) -> Tensor<1> {
+) -> Result<Tensor<1>, ModelError> {
     let (all_users, all_items) = model.embed(graph);
+    check_length("users", "one row per user", graph.num_users(), all_users.dims()[0])?;
+    check_length("items", "one row per item", graph.num_items(), all_items.dims()[0])?;
     let draws = Stream::new(config.seed, "negative items", step as u64);
     let n = graph.num_items() as f64;
     let drawn: Vec<u32> =
@@ -154,7 +172,7 @@ fn loss_of<M: PairEncoder>(
     let u = select_rows(all_users, users);
     let i = select_rows(all_items.clone(), items);
     let negatives = select_rows(all_items, &drawn);
-    match config.temperature {
+    Ok(match config.temperature {
         Some(temperature) => {
             let (u, i, negatives) = (unit(u), unit(i), unit(negatives));
             let links = (u.clone() * i).sum_dim(1).squeeze_dim::<1>(1);
@@ -166,7 +184,7 @@ fn loss_of<M: PairEncoder>(
                 (u.clone().powf_scalar(2.0).mean() + i.powf_scalar(2.0).mean()) * config.penalty;
             LinkLoss::Bpr.forward(links, u.matmul(negatives.transpose())) + penalty
         }
-    }
+    })
 }
 
 /// Rows of length 1.

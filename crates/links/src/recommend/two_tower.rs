@@ -22,7 +22,7 @@ pub struct TwoTowerConfig {
     /// their small initial values.
     #[config(default = true)]
     pub user_rows: bool,
-    /// The same of items.
+    /// Whether items have a learned row each.
     #[config(default = true)]
     pub item_rows: bool,
 }
@@ -97,5 +97,38 @@ impl Tower {
 impl PairEncoder for TwoTower {
     fn embed(&self, _: &InteractionGraph) -> (Tensor<2>, Tensor<2>) {
         (self.users.embed(), self.items.embed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::activation::relu;
+
+    #[test]
+    fn towers_equal_their_formula() {
+        let device = Device::flex();
+        let table = |rows: usize, d: usize| {
+            let x = normal(burn_gnn_ops::Stream::new(5, "x", d as u64), 0.0, 1.0, [rows, d]);
+            Tensor::<2>::from_data(x, &device)
+        };
+        let (users, items) = (table(4, 3), table(5, 2));
+        let config = TwoTowerConfig::new().with_d_embedding(6).with_d_hidden(7);
+        let config = config.with_user_rows(false);
+        let model = config.init(users.clone(), items.clone(), &device).unwrap();
+        let formula = |tower: &Tower, x: Tensor<2>| {
+            let layer = |n: usize, x: Tensor<2>| {
+                let linear = &tower.mlp.layers[n];
+                let bias = linear.bias.as_ref().unwrap().val().unsqueeze::<2>();
+                x.matmul(linear.weight.val()) + bias
+            };
+            layer(1, relu(layer(0, x)))
+        };
+        let rows = model.items.learned.as_ref().unwrap().val();
+        assert!(model.users.learned.is_none() && rows.dims() == [5, 6]);
+        let (found_users, found_items) = (model.users.embed(), model.items.embed());
+        let far = |a: Tensor<2>, b: Tensor<2>| (a - b).abs().max().into_scalar::<f32>();
+        assert!(far(found_users, formula(&model.users, users)) < 1e-6);
+        assert!(far(found_items, formula(&model.items, items) + rows) < 1e-6);
     }
 }

@@ -8,4 +8,5 @@ mod losses;
 mod negatives;
 mod pairs;
 mod ranking;
+mod recommend;
 mod temporal;
