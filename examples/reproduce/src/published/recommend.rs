@@ -1,7 +1,9 @@
 //! Recommendation: items ranked for users, and ratings.
 //!
-//! Options are chosen on the validation part, or on a tenth of train where a set has none; then a model is fitted to all
-//! training interactions, and the test is read once per seed.
+//! Options are chosen on the validation part, or on a tenth of the training part where a set has none. Then models of items
+//! are fitted to all training and validation interactions, those of ratings to the training part, and the test is read once
+//! per seed. Weights of neighbours are fitted to the validation ratings, whose error is therefore no estimate for new
+//! ratings; the row reports that of the test part.
 
 use std::time::Instant;
 
@@ -120,7 +122,8 @@ fn items(args: &Args, data: &Interactions, emit: &mut dyn FnMut(Row)) -> Result<
             emit(Row {
                 set: data.name.clone(),
                 model: model.into(),
-                protocol: "all items, train items left out, mean over users".into(),
+                protocol: "all items, known items left out, mean over users; options by validation"
+                    .into(),
                 metric: metric.into(),
                 published: published(&data.name, metric),
                 baseline: Some(baseline[i]),
@@ -184,15 +187,20 @@ fn trained(args: &Args, split: &Split, layers: usize, device: &Device) -> Result
     let encoder = LightGcnConfig::new(users, items).with_num_layers(layers);
     let training = PairTrainingConfig::new().with_temperature(Some(0.1)).with_num_epochs(30);
     let init = |seed| seeded(seed, || encoder.init(&device.clone().autodiff()));
-    let (mut best, start) = ((0.0, 0), Instant::now());
+    let (mut best, mut failed, start) = ((0.0, 0), None, Instant::now());
     fit_pairs(init(0), &split.part, &training, |epoch, model| {
         if epoch.epoch % 5 != 0 {
             return true;
         }
         let of =
             recommendations(&model.valid(), &split.part, true).and_then(|r| r.rank(&split.wanted));
-        let Ok(ranks) = of else { return false };
-        let at = figures(&ranks);
+        let at = match of {
+            Ok(ranks) => figures(&ranks),
+            Err(e) => {
+                failed = Some(e);
+                return false;
+            }
+        };
         let seconds = start.elapsed().as_secs_f64();
         args.note(format!("epoch {}: loss {:.4}, {at:?}, {seconds:.0} s", epoch.epoch, epoch.loss));
         let better = at[1] > best.0;
@@ -201,6 +209,9 @@ fn trained(args: &Args, split: &Split, layers: usize, device: &Device) -> Result
         }
         better
     })?;
+    if let Some(e) = failed {
+        return Err(e.into());
+    }
     (0..args.seeds)
         .map(|seed| {
             let training = training.clone().with_seed(seed);
@@ -246,13 +257,17 @@ fn ratings(args: &Args, data: &Interactions, emit: &mut dyn FnMut(Row)) -> Resul
     if let Some(ratings) = &val.ratings {
         model.fit_weights(&pairs, ratings)?;
     }
-    args.note(format!("with neighbours {:.4} {:?}", error(&model, &val)?, model.config()));
+    args.note(format!(
+        "with neighbours, weights fitted to the same ratings: {:.4} {:?}",
+        error(&model, &val)?,
+        model.config()
+    ));
     let baseline = error(&biases.fit(users, items, &data.train)?, &data.test)?;
     let ours = error(&model.config().fit(users, items, &data.train)?, &data.test)?;
     emit(Row {
         set: data.name.clone(),
         model: "neighbours".into(),
-        protocol: "ratings of the test part".into(),
+        protocol: "ratings of the test part; shrinkages and weights by validation".into(),
         metric: "rmse".into(),
         published: published(&data.name, "rmse"),
         baseline: Some(baseline),
