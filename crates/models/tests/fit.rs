@@ -386,6 +386,15 @@ fn averaged_weights_are_the_mean_of_the_last_epochs() {
     let resumed = saved(4, true);
     assert_eq!(resumed.history, trained.history);
     assert_eq!(numbers(&resumed.model), numbers(&trained.model));
+    // A mean of other epochs is rejected; one that has not begun starts anew.
+    let resumed = |share: f64, epochs: usize| {
+        let config = quiet(epochs).with_weight_averaging(share);
+        let config = config.with_checkpoint(dir.path().join("run")).with_resume(true);
+        fit(sage(), &task, &train, &val, &config)
+    };
+    let text = resumed(0.25, 4).unwrap_err().to_string();
+    assert!(text.contains("from epoch 3") && text.contains("from epoch 2"), "{text}");
+    assert_eq!(numbers(&resumed(0.2, 5).unwrap().model), after(5));
     for (config, name) in [
         (config(4).with_patience(2), "`patience`"),
         (quiet(4).with_weight_averaging(1.5), "`weight_averaging`"),

@@ -182,8 +182,9 @@ impl FitConfig {
     /// kept  = mean over epochs e ≥ first of the parameters after epoch e
     /// ```
     /// With a learning rate that falls, the mean varies less with the seed than any single epoch, and needs no
-    /// validation rows to choose one. It excludes `patience`. Running statistics of batch normalisation are not computed again for the
-    /// mean.
+    /// validation rows to choose one. It excludes `patience`. Running statistics of batch normalisation are averaged in
+    /// the same way, and not computed again for the mean. A checkpoint of a run whose mean began at another epoch is an
+    /// error once the mean has begun.
     ///
     /// # Source
     /// Izmailov et al., "Averaging weights leads to wider optima and better generalization", UAI 2018.

@@ -4,7 +4,7 @@
 //! burn-gnn-fit-1\n      magic and version
 //! u64                   hash of all that follows
 //! u64 × 6               bytes of each section
-//! model, best model, optimizer, schedule (records of Burn), history, metric
+//! model, best model, optimizer, schedule (records of Burn), history, counts and metric
 //! ```
 //!
 //! Burn keeps the state of an optimizer by random parameter ids. In the file a parameter has its number in the order of
@@ -41,6 +41,8 @@ pub(crate) struct Run<M> {
     pub(crate) best: Option<(usize, M)>,
     /// Chosen by the labels of the first batch, where the caller gives none.
     pub(crate) metric: Option<Metric>,
+    /// First epoch of the mean of parameters, if there is one.
+    first_averaged: Option<usize>,
 }
 
 impl<M> Run<M> {
@@ -52,6 +54,7 @@ impl<M> Run<M> {
             history: vec![],
             best: None,
             metric: config.metric.clone(),
+            first_averaged: config.first_averaged(),
         }
     }
 
@@ -146,7 +149,8 @@ impl<M: Module> Run<M> {
         let history = self.history.iter().flat_map(row).flat_map(f64::to_le_bytes).collect();
         let metric = self.history.last().map_or("", |e| e.metric);
         let best_epoch = self.best.as_ref().map_or(u64::MAX, |best| best.0 as u64);
-        let mut last = [self.step, best_epoch].map(u64::to_le_bytes).concat();
+        let first_averaged = self.first_averaged.map_or(u64::MAX, |epoch| epoch as u64);
+        let mut last = [self.step, best_epoch, first_averaged].map(u64::to_le_bytes).concat();
         last.extend(metric.as_bytes());
         Ok([
             record(model)?,
@@ -176,7 +180,7 @@ impl<M: Module> Run<M> {
             .map_err(|e| e.to_string())?;
         let record = LrSchedulerRecord::from_bytes(Bytes::from_bytes_vec(schedule));
         self.schedule = self.schedule.clone().load_record(record.map_err(|e| e.to_string())?);
-        let (words, metric) = last.split_at_checked(16).ok_or("its last section is too short")?;
+        let (words, metric) = last.split_at_checked(24).ok_or("its last section is too short")?;
         let word =
             |at: usize| words[at..at + 8].iter().rev().fold(0u64, |w, &b| w << 8 | u64::from(b));
         let metric = match (self.metric.take(), metric) {
@@ -203,6 +207,20 @@ impl<M: Module> Run<M> {
         self.history = numbers.as_chunks::<ROW>().0.iter().enumerate().map(row).collect();
         (self.step, self.metric) = (word(0), Some(metric.clone()));
         let best_epoch = usize::try_from(word(8)).ok().filter(|&e| e < self.history.len());
+        let averaged = usize::try_from(word(16)).ok().filter(|_| word(16) != u64::MAX);
+        let epochs = self.history.len();
+        let begun = self.first_averaged.filter(|first| *first < epochs && averaged != Some(*first));
+        if let Some(first) = begun {
+            let found =
+                averaged.map_or("none".to_owned(), |epoch| format!("one from epoch {epoch}"));
+            let why = format!(
+                "expected a mean of parameters from epoch {first}, found {found}; use the epochs and the weight averaging of its run"
+            );
+            return Err(why);
+        }
+        // No epoch before the mean is kept.
+        let is_own = self.first_averaged.is_none() || self.first_averaged == averaged;
+        let best_epoch = best_epoch.filter(|_| is_own);
         self.best = match best_epoch {
             Some(epoch) => Some((epoch, load(model.valid(), best)?)),
             None => None,
