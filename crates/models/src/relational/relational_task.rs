@@ -18,6 +18,8 @@ use crate::relational::joint_loader::JointBatch;
 use crate::relational::relational_model::RelationalModel;
 use crate::training::task::Task;
 
+/// Largest number of classes: each has an output of the model.
+const MOST_CLASSES: i64 = 1 << 20;
 /// Logit of a class without an output.
 const UNSEEN_CLASS: f64 = -1e4;
 
@@ -43,7 +45,7 @@ impl TargetEncoding {
     /// that are NaN or infinite do not count.
     ///
     /// # Errors
-    /// No target that is known; targets of a recommendation; a class below -1.
+    /// No target that is known; targets of a recommendation; a class below -1 or from 2²⁰ on.
     pub fn fit(task_type: TaskType, targets: &Targets, balanced: bool) -> Result<Self, ModelError> {
         let mut new =
             Self { task_type, outputs: 1, center: 0.0, scale: 1.0, class_weights: vec![] };
@@ -72,6 +74,8 @@ impl TargetEncoding {
                 let binary = task_type == TaskType::BinaryClassification;
                 let range = "0, 1 and -1, the classes of a binary classification";
                 ModelError::check_range("training targets", range, most, !binary || most <= 1)?;
+                let range = "classes below 1048576; number them from 0";
+                ModelError::check_range("training targets", range, most, most < MOST_CLASSES)?;
                 let count = if binary { 2 } else { most as usize + 1 };
                 new.outputs = if binary { 1 } else { count };
                 if balanced {
@@ -149,17 +153,17 @@ impl TargetEncoding {
             }
             (TaskType::MulticlassClassification, Targets::Classes(classes)) => {
                 let most = classes.iter().copied().max().unwrap_or(-1);
-                let unseen = usize::try_from(most + 1).unwrap_or(0).saturating_sub(columns);
-                let outputs = match unseen {
-                    0 => outputs,
-                    _ => {
-                        let none = Tensor::full([rows, unseen], UNSEEN_CLASS, (&like.0, like.1));
-                        Tensor::cat(vec![outputs, none], 1)
-                    }
+                // All classes without an output share one column, however large their numbers are.
+                let unseen = columns as i64;
+                let outputs = if most < unseen {
+                    outputs
+                } else {
+                    let none = Tensor::full([rows, 1], UNSEEN_CLASS, (&like.0, like.1));
+                    Tensor::cat(vec![outputs, none], 1)
                 };
                 let known = classes.iter().zip(0u32..).filter(|(class, _)| **class >= 0);
                 let (labels, index): (Vec<u32>, Vec<u32>) =
-                    known.map(|(&class, row)| (class as u32, row)).unzip();
+                    known.map(|(&class, row)| (class.min(unseen) as u32, row)).unzip();
                 let total = labels.len();
                 let rows = Rows { index: index.into(), labels: labels.into(), total };
                 let outcome = Outcome::classes(outputs, &rows);

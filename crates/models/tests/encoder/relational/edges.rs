@@ -50,9 +50,14 @@ fn a_part_of_one_class_has_the_loss() {
 #[test]
 fn a_class_without_training_rows_counts_as_wrong() {
     let base = RelationalOptions { epochs: 1, ..options(RelationalKind::Sage) };
-    let db = with_targets(&shop(), "rate", Part::Test, 5);
-    let test = train_database(&db, "rate", &base).unwrap().spec.test.unwrap();
-    assert_eq!((test.metric.as_str(), test.value), ("accuracy", 0.0));
+    for class in [5, i64::MAX] {
+        let db = with_targets(&shop(), "rate", Part::Test, class);
+        let test = train_database(&db, "rate", &base).unwrap().spec.test.unwrap();
+        assert_eq!((test.metric.as_str(), test.value), ("accuracy", 0.0));
+    }
+    let db = with_targets(&shop(), "rate", Part::Train, i64::MAX);
+    let text = train_database(&db, "rate", &base).unwrap_err().to_string();
+    assert!(text.contains("1048576"), "{text}");
     let db = with_targets(&shop(), "busy", Part::Test, 2);
     let text = train_database(&db, "busy", &base).unwrap_err().to_string();
     assert!(text.contains("binary classification"), "{text}");
@@ -139,8 +144,8 @@ fn an_entity_later_than_its_seed_has_no_values() {
 /// Without a validation time, statistics end at the first seed of validation, else of test, else after training.
 #[test]
 fn statistics_never_contain_test_rows() {
-    let parts = |parts: &[Part], all: &[Order]| {
-        let db = with_tasks(database(&users(), all), &users()).with_timestamps(None, None);
+    let parts = |parts: &[Part], test: Option<i64>, all: &[Order]| {
+        let db = with_tasks(database(&users(), all), &users()).with_timestamps(None, test);
         let mut task: DatabaseTask = db.task("busy").unwrap().clone();
         for part in Part::ALL.into_iter().filter(|part| !parts.contains(part)) {
             *task.rows_mut(part) = task.rows(part).select(&[]);
@@ -154,11 +159,16 @@ fn statistics_never_contain_test_rows() {
         all
     };
     use Part::{Test, Train, Val};
-    for (used, day) in
-        [(&[Train, Val, Test][..], VAL / DAY), (&[Train, Test], TEST / DAY), (&[Train], 71)]
-    {
-        assert_eq!(parts(used, &orders()), parts(used, &from(day)), "{used:?}");
-        assert_ne!(parts(used, &orders()), parts(used, &from(day - 10)), "{used:?}");
+    for (used, test, day) in [
+        (&[Train, Val, Test][..], None, VAL / DAY),
+        (&[Train, Test], None, TEST / DAY),
+        // Test seeds before the test time of the database.
+        (&[Train, Test], Some(TEST + 15 * DAY), TEST / DAY),
+        (&[Train], None, 71),
+    ] {
+        let fitted = |all: &[Order]| parts(used, test, all);
+        assert_eq!(fitted(&orders()), fitted(&from(day)), "{used:?} {test:?}");
+        assert_ne!(fitted(&orders()), fitted(&from(day - 10)), "{used:?} {test:?}");
     }
 }
 
