@@ -117,8 +117,8 @@ pub struct RelationalModel {
 
 impl RelationalConfig {
     /// The paths from the rows of a table that [`RelationalKind::RowSets`] and [`RelationalKind::WindowMeans`] read; none of
-    /// other kinds. Where several
-    /// tables lead to the same rows, the one with the most rows before `before` (microseconds since 1970) is chosen.
+    /// other kinds. Where several tables lead to the same rows, the one with the most rows before `before` (microseconds
+    /// since 1970) is chosen.
     ///
     /// # Errors
     /// An unknown table.

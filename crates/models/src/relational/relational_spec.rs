@@ -48,11 +48,11 @@ pub struct RelationalSpec {
     pub latest: bool,
     /// Seeds of a batch.
     pub batch_size: usize,
-    /// Epoch that the weights are from.
+    /// Epoch that the weights are from; with averaged weights the last one. Epochs of a refit count from 0.
     pub kept_epoch: usize,
     /// Whether the weights are from a second training, on training and validation seeds.
     pub refit: bool,
-    /// Metric of the validation seeds, if there are labelled ones.
+    /// Metric of the validation seeds, if there are labelled ones; of a refit, that of the training before it.
     pub val: Option<TaskScore>,
     /// Metric of the test seeds, if there are labelled ones.
     pub test: Option<TaskScore>,

@@ -35,7 +35,9 @@ use crate::training::fit_config::FitConfig;
 /// test seeds, seeing what options.protocol allows → metric
 /// ```
 /// The validation time is that of the database, or else the time of the first validation seed. Without validation, it is
-/// the test time, found in the same way; without a test part too, all rows that a training seed sees count.
+/// the test time, which is that of the database or of the first test seed, whichever is earlier; without a test part too,
+/// all rows that a training seed sees count. A refit without a test part reads all rows and validation labels. No row
+/// and no label of a window that ends after the test time reaches the model or its statistics.
 ///
 /// The result is a function of the database, the options and the seed: the same bits for any number of threads, and for
 /// any order of rows.
@@ -86,12 +88,15 @@ pub fn train_database(
 }
 
 /// Trains a model with each of `candidates`, without refit and test, and returns them with the metrics of the validation
-/// seeds: the best one first, of equal ones the earlier one. Train with the first by
-/// [`train_database`]. A single candidate is returned without training, and so are all if there
-/// are no labelled validation seeds.
+/// seeds: the best one first, of equal ones the earlier one. Train with the first by [`train_database`]. A single
+/// candidate is returned without training, and so are all, in their order, if there are no labelled validation seeds.
+/// Test targets are not read.
 ///
 /// # Errors
 /// As [`train_database`]; no candidates.
+///
+/// # Cost
+/// One training per candidate. [`train_database`] repeats that of the first.
 pub fn search_options(
     db: &Database,
     task: &str,
@@ -99,9 +104,9 @@ pub fn search_options(
 ) -> Result<Vec<MeasuredOptions>, ModelError> {
     let is_valid = !candidates.is_empty();
     ModelError::check_range("candidates", "at least one", candidates.len(), is_valid)?;
-    let single = candidates.len() == 1;
+    let is_compared = candidates.len() > 1 && labelled(Some(&db.task(task)?.val.targets));
     let measure = |options: RelationalOptions| {
-        if single {
+        if !is_compared {
             return Ok(MeasuredOptions { options, val: None });
         }
         let tried = RelationalOptions {
@@ -116,12 +121,13 @@ pub fn search_options(
     };
     let measured = candidates.into_iter().map(measure);
     let mut measured = measured.collect::<Result<Vec<_>, ModelError>>()?;
-    // Smaller is better for errors and losses.
+    // Smaller is better for errors and losses. A value that is not defined is last.
     let is_error = |score: &TaskScore| matches!(score.metric.as_str(), "mae" | "loss");
-    let value = |of: &MeasuredOptions| {
-        of.val
-            .as_ref()
-            .map_or(0.0, |score| if is_error(score) { score.value } else { -score.value })
+    let value = |of: &MeasuredOptions| match &of.val {
+        Some(score) if score.value.is_nan() => f64::INFINITY,
+        Some(score) if is_error(score) => score.value,
+        Some(score) => -score.value,
+        None => 0.0,
     };
     measured.sort_by(|a, b| value(a).total_cmp(&value(b)));
     Ok(measured)

@@ -34,13 +34,13 @@ pub struct RelationalOptions {
     pub protocol: Protocol,
     /// Seed of initial weights, batches and dropout; 0 by default.
     pub seed: u64,
-    /// The model.
+    /// The model; by default [`RelationalKind::RowSets`] of hidden size 32, with 16 rows, 8 far rows and dropout 0.2.
     pub model: RelationalConfig,
     /// Statistics of the encoders.
     pub encoder: EncoderOptions,
     /// Rows that each hop draws per row and foreign key, one number per layer of the model; 64 by default.
     pub fanouts: Vec<i64>,
-    /// Whether a hop takes the latest rows, instead of a uniform draw of those that are visible; false by default.
+    /// Whether a hop takes the latest rows, instead of a uniform draw of those that are visible; true by default.
     pub latest: bool,
     /// Other tasks of the same entity table that the model learns with a head each, to train its encoders; none by
     /// default. Their validation and test rows are not read.
@@ -99,7 +99,7 @@ pub struct RelationalOptions {
 pub struct MeasuredOptions {
     /// The options.
     pub options: RelationalOptions,
-    /// `None` without labelled validation seeds.
+    /// `None` without labelled validation seeds, and of a single candidate, which is not trained.
     pub val: Option<TaskScore>,
 }
 

@@ -22,7 +22,7 @@ pub struct TrainedDatabase {
     pub model: RelationalModel,
     /// What it reads, how, and what it predicts.
     pub spec: RelationalSpec,
-    /// Every epoch; empty for a model that was loaded.
+    /// Every epoch, of a refit after those of the first training; empty for a model that was loaded.
     pub history: Vec<Epoch>,
 }
 
@@ -57,6 +57,9 @@ impl TrainedDatabase {
     /// Metric of a part of the task of the model, or of another task of the same type and entity table; `None` if no row
     /// has a target. Where the area under the ROC curve is not defined, because all rows have one class, the result is
     /// the loss, under this name.
+    ///
+    /// A refit ([`RelationalSpec::refit`]) has learned the validation labels: its metric of [`Part::Val`] is that of
+    /// training data, and [`RelationalSpec::val`] is the one that was measured before.
     ///
     /// # Errors
     /// As [`predictor`](Self::predictor); a task of another type or entity table.

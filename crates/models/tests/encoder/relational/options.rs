@@ -6,7 +6,7 @@ use burn_gnn_data::{
 };
 use burn_gnn_models::*;
 
-use super::shop::{DAY, TEST, USERS, VAL, column, shop, task};
+use super::shop::{DAY, TEST, USERS, VAL, column, database, orders, shop, task, with_tasks};
 use super::training::{numbers, options};
 
 /// The database with a changed task.
@@ -142,6 +142,46 @@ fn a_refit_reads_validation_labels_that_are_known_at_the_test_time() {
     assert_eq!(train(&db, &untested).spec.test, None);
 }
 
+/// Under both protocols, rows and labels from the test time on change neither model nor statistics.
+#[test]
+fn a_refit_reads_nothing_from_the_test_time_on() {
+    let users: Vec<i64> = (0..USERS as i64).collect();
+    let changed = |from: i64| {
+        let mut all = orders();
+        for order in all.iter_mut().filter(|order| order.day >= from) {
+            (order.price, order.channel) = (order.price * 3.0 + 1.0, "fax");
+            order.product = 6 - order.product;
+        }
+        let db = with_tasks(database(&users, &all), &users);
+        with_changed(&db, "busy", |task| {
+            task.timedelta = Some(10 * DAY);
+            let Targets::Classes(classes) = &mut task.test.targets else { panic!() };
+            classes.iter_mut().filter(|_| from * DAY <= TEST).for_each(|y| *y = 1 - *y);
+        })
+    };
+    for protocol in [Protocol::Frozen, Protocol::SeedTime] {
+        let options = RelationalOptions {
+            protocol,
+            epochs: 2,
+            weight_averaging: 0.5,
+            half_life: Some(20 * DAY),
+            refit: true,
+            test: false,
+            ..options(RelationalKind::RowSets)
+        };
+        let train = |from: i64| {
+            let trained = train_database(&changed(from), "busy", &options).unwrap();
+            assert!(trained.spec.refit);
+            (numbers(&trained.model), trained.spec.encoders, trained.spec.val)
+        };
+        let never = train(1000);
+        assert_eq!(never, train(TEST / DAY), "{protocol}");
+        let earlier = train(TEST / DAY - 1);
+        assert!(never.0 != earlier.0 && never.1 != earlier.1, "{protocol}");
+        assert_eq!(never.2, earlier.2, "{protocol}");
+    }
+}
+
 /// A run that is interrupted in either training goes on with the same bits.
 #[test]
 fn averaging_recency_and_refit_resume() {
@@ -183,8 +223,18 @@ fn a_search_orders_options_by_validation() {
     // Errors are better if they are smaller.
     let found = search_options(&db, "spending", vec![bad, good.clone()]).unwrap();
     assert_eq!(found[0].options.lr, good.lr);
-    let one = search_options(&db, "busy", vec![good]).unwrap();
+    let one = search_options(&db, "busy", vec![good.clone()]).unwrap();
     assert_eq!((one.len(), one[0].val.clone()), (1, None));
+    // Without labelled validation seeds nothing is trained, so that wrong options are not found.
+    let wrong = RelationalOptions { lr: -1.0, ..good.clone() };
+    let both = vec![wrong, good];
+    assert!(search_options(&db, "busy", both.clone()).is_err());
+    let unlabelled = with_changed(&db, "busy", |task| {
+        let Targets::Classes(classes) = &mut task.val.targets else { panic!() };
+        classes.fill(-1);
+    });
+    let found = search_options(&unlabelled, "busy", both).unwrap();
+    assert_eq!((found[0].options.lr, found[0].val.clone()), (-1.0, None));
     assert!(search_options(&db, "busy", vec![]).is_err());
 }
 
