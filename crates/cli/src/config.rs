@@ -146,7 +146,8 @@ impl Config {
     /// Options of training: `base`, and what the file has in place of it.
     pub(crate) fn options(&self, base: RelationalOptions) -> Result<RelationalOptions, Failure> {
         let of: Training = self.with_defaults("training", &Training::of(&base), &self.training)?;
-        let time = |days: f64| (days * DAY) as i64;
+        // Rounded, so that a time of `base` stays what it is.
+        let time = |days: f64| (days * DAY).round() as i64;
         Ok(RelationalOptions {
             protocol: self.protocol,
             seed: self.seed,

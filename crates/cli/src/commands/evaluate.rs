@@ -12,14 +12,24 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &Evaluate, out: &Output, start: Instant) -> Result<(), Failure> {
     let (db, mut trained) = Opened::with_model(&args.of, out)?;
+    let measured = trained.spec.protocol;
     if let Some(protocol) = args.protocol {
         trained.spec.protocol = Protocol::from(protocol);
     }
     let spec = &trained.spec;
     let part = |part| trained.evaluate(&db, &spec.task, part);
-    // A refit has learned the validation labels: their figure is that of the training before it.
-    let val =
-        if spec.refit && args.protocol.is_none() { spec.val.clone() } else { part(Part::Val)? };
+    // A refit has learned the validation labels: only the training before it, by its protocol, has a figure.
+    let val = if !spec.refit {
+        part(Part::Val)?
+    } else if spec.protocol == measured {
+        out.note("validation: measured before the model was trained again on these rows (`refit`)");
+        spec.val.clone()
+    } else {
+        out.note(format!(
+            "validation: none, the model was trained on these rows (`refit`); measured before by protocol {measured} only"
+        ));
+        None
+    };
     let scores = [val, part(Part::Test)?];
     let metric = db.task(&spec.task)?.metric();
     let run = (spec.task.as_str(), spec.protocol.name(), spec.seed);

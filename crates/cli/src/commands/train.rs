@@ -38,6 +38,31 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
         Ok(options)
     };
     let candidates = candidates.into_iter().map(of_run).collect::<Result<Vec<_>, _>>()?;
+    let of = db.task(&task)?;
+    out.note(format!(
+        "{task}: {} of rows of `{}`, {} training, {} validation and {} test rows, protocol {}, seed {}",
+        of.task_type,
+        of.entity_table,
+        of.train.len(),
+        of.val.len(),
+        of.test.len(),
+        protocol,
+        args.seed.unwrap_or(config.seed)
+    ));
+    if let Targets::Classes(labels) = &of.train.targets {
+        let mut known = labels.iter().filter(|class| **class >= 0);
+        if let Some(first) = known.next().filter(|first| known.all(|class| class == *first)) {
+            out.note(format!(
+                "{task}: all training labels are {first}; check the aggregate, the filter and the entities of the task"
+            ));
+        }
+    }
+    if candidates.len() > 1 && !of.val.is_empty() {
+        out.note(format!(
+            "{task}: training {} models to choose one by the validation rows; `kind` of [model] in the settings chooses without",
+            candidates.len()
+        ));
+    }
     let measured = search_options(&db, &task, candidates)?;
     for MeasuredOptions { options, val } in &measured {
         if let Some(val) = val {
@@ -51,25 +76,6 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
     let Some(MeasuredOptions { options, .. }) = measured.into_iter().next() else {
         return Err(Failure::new(Kind::Internal, "no options to train with"));
     };
-    let of = db.task(&task)?;
-    out.note(format!(
-        "{task}: {} of rows of `{}`, {} training, {} validation and {} test rows, protocol {}, seed {}",
-        of.task_type,
-        of.entity_table,
-        of.train.len(),
-        of.val.len(),
-        of.test.len(),
-        options.protocol,
-        options.seed
-    ));
-    if let Targets::Classes(labels) = &of.train.targets {
-        let mut known = labels.iter().filter(|class| **class >= 0);
-        if let Some(first) = known.next().filter(|first| known.all(|class| class == *first)) {
-            out.note(format!(
-                "{task}: all training labels are {first}; check the aggregate, the filter and the entities of the task"
-            ));
-        }
-    }
     let trained = train_database(&db, &task, &options)?;
     if let Some(folder) = &args.out {
         trained.save(folder)?;

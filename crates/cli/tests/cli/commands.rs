@@ -170,6 +170,8 @@ fn evaluate_repeats_the_figures_of_training() {
     }
     let text = ok(dir.path(), "evaluate races --model model --protocol seed-time");
     assert!(text.starts_with("driver-dnf, protocol seed-time, seed 3: roc_auc"), "{text}");
+    // The refit has learned the validation labels, which were not measured before by this protocol.
+    assert!(text.contains("validation none, test 0."), "{text}");
 }
 
 #[test]
