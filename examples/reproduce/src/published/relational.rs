@@ -1,10 +1,12 @@
 //! Tasks of relational databases (RelBench), by both protocols.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use anyhow::Result;
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn::data::{Database, DatabaseTask, Part, Protocol, Targets, TaskRows, TaskType};
-use burn_gnn::models::{RelationalOptions, search_options, train_database};
+use burn_gnn::models::{RelationalOptions, roc_auc, search_options, train_database};
 
 use super::Args;
 use super::row::Row;
@@ -17,7 +19,7 @@ const PUBLISHED: [(&str, &str, f64); 3] = [
     ("rel_f1", "driver-position", 4.02),
 ];
 
-/// A row per task and protocol.
+/// A row per task and protocol, without those whose test rows have no labels.
 pub(crate) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Result<()> {
     for set in sets.of_layout("tables").filter(|set| args.wants_set(&set.name)) {
         let db = Database::open(&set.folder)?;
@@ -25,7 +27,10 @@ pub(crate) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Resul
         for task in db.tasks().iter().filter(is_learned) {
             if args.wants(&set.name, &task.name) && !task.test.is_empty() {
                 for protocol in [Protocol::Frozen, Protocol::SeedTime] {
-                    emit(row(args, &db, (&set.name, task), protocol)?);
+                    match row(args, &db, (&set.name, task), protocol)? {
+                        Some(row) => emit(row),
+                        None => args.note(format!("{}/{}: no labels", set.name, task.name)),
+                    }
                 }
             }
         }
@@ -38,7 +43,7 @@ fn row(
     db: &Database,
     (set, task): (&str, &DatabaseTask),
     protocol: Protocol,
-) -> Result<Row> {
+) -> Result<Option<Row>> {
     let start = Instant::now();
     let mut ours = vec![];
     for seed in 0..args.seeds {
@@ -47,52 +52,67 @@ fn row(
         let candidates = candidates.into_iter().map(of_seed).collect();
         let options = search_options(db, &task.name, candidates)?.swap_remove(0).options;
         let spec = train_database(db, &task.name, &options)?.spec;
-        ours.extend(spec.test.filter(|_| !args.tune).or(spec.val).map(|score| score.value));
+        let score = if args.tune { spec.val } else { spec.test };
+        ours.extend(score.map(|score| score.value));
         args.note(format!("{set}/{}, {protocol}, seed {seed}: {ours:?}", task.name));
     }
     let known = PUBLISHED.iter().find(|known| (known.0, known.1) == (set, task.name.as_str()));
-    Ok(Row {
+    if ours.is_empty() {
+        return Ok(None);
+    }
+    let (metric, baseline) = if args.tune {
+        (format!("valid {}", task.metric()), None)
+    } else {
+        (task.metric().to_owned(), baseline(db, task, protocol))
+    };
+    Ok(Some(Row {
         set: set.to_owned(),
         model: task.name.clone(),
         protocol: protocol.to_string(),
-        metric: task.metric().to_owned(),
+        metric,
         published: known.map(|known| known.2).filter(|_| protocol == Protocol::Frozen),
-        baseline: baseline(db, task, protocol),
+        baseline,
         ours,
         seconds: start.elapsed().as_secs_f64(),
-    })
+    }))
 }
 
 /// The mean of the labels of an entity that are known at the time that the seed sees, drawn towards the mean of all by one
-/// label; none for several classes or labels.
+/// label; none for several classes or labels. The label of a task without a window is known after its time.
 fn baseline(db: &Database, task: &DatabaseTask, protocol: Protocol) -> Option<f64> {
     let label = |of: &TaskRows, i: usize| match &of.targets {
         Targets::Classes(v) => (v[i] >= 0).then(|| v[i] as f64),
         Targets::Values(v) => v[i].is_finite().then(|| v[i]),
         _ => None,
     };
-    let known = Part::ALL.into_iter().flat_map(|part| {
+    let window = task.timedelta.unwrap_or(0).max(1);
+    let of_parts = Part::ALL.into_iter().flat_map(|part| {
         let of = task.rows(part);
         (0..of.len()).filter_map(move |i| {
-            let end = of.times[i].saturating_add(task.timedelta.unwrap_or(0));
-            Some((of.entities[i], end, label(of, i)?))
+            Some((of.times[i].saturating_add(window), of.entities[i], label(of, i)?))
         })
     });
-    let known: Vec<(u32, i64, f64)> = known.collect();
+    let mut known: Vec<(i64, u32, f64)> = of_parts.collect();
+    known.sort_by_key(|of| of.0);
     let test = &task.test;
+    let seen = |i: usize| protocol.visible_until(Part::Test, test.times[i], db);
+    let of_test =
+        (0..test.len()).filter_map(|i| Some((seen(i), test.entities[i], label(test, i)?)));
+    let mut seeds: Vec<(i64, u32, f64)> = of_test.collect();
+    seeds.sort_by_key(|of| of.0);
+    // Sums and counts of the labels up to the time of the seed.
+    let (mut own, mut all) = (HashMap::<u32, (f64, f64)>::new(), (0.0, 0.0));
+    let mut next = known.into_iter().peekable();
     let (mut predicted, mut labels) = (vec![], vec![]);
-    for i in 0..test.len() {
-        let Some(y) = label(test, i) else { continue };
-        let seen = protocol.visible_until(Part::Test, test.times[i], db);
-        let (mut own, mut all) = ((0.0, 0.0), (0.0, 0.0));
-        for &(entity, _, y) in known.iter().filter(|of| of.1 <= seen) {
+    for (seen, entity, y) in seeds {
+        while let Some((_, entity, y)) = next.next_if(|of| of.0 <= seen) {
+            let of = own.entry(entity).or_default();
+            *of = (of.0 + y, of.1 + 1.0);
             all = (all.0 + y, all.1 + 1.0);
-            if entity == test.entities[i] {
-                own = (own.0 + y, own.1 + 1.0);
-            }
         }
+        let (sum, count) = own.get(&entity).copied().unwrap_or_default();
         let prior = all.0 / f64::max(all.1, 1.0);
-        predicted.push((own.0 + prior) / (own.1 + 1.0));
+        predicted.push((sum + prior) / (count + 1.0));
         labels.push(y);
     }
     match task.task_type {
@@ -100,21 +120,12 @@ fn baseline(db: &Database, task: &DatabaseTask, protocol: Protocol) -> Option<f6
             let errors = predicted.iter().zip(&labels).map(|(p, y)| (p - y).abs());
             Some(errors.sum::<f64>() / labels.len().max(1) as f64)
         }
-        TaskType::BinaryClassification => area(&predicted, &labels),
+        TaskType::BinaryClassification => {
+            let is_positive: Vec<bool> = labels.iter().map(|&y| y > 0.0).collect();
+            let data = TensorData::new(predicted, [labels.len()]);
+            let scores = Tensor::<1>::from_data(data, (&Device::flex(), DType::F64));
+            roc_auc(scores, &is_positive).ok()
+        }
         _ => None,
     }
-}
-
-/// Area under the ROC curve; ties count half.
-fn area(scores: &[f64], labels: &[f64]) -> Option<f64> {
-    let of = |class: f64| {
-        let rows = scores.iter().zip(labels).filter(move |row| *row.1 == class);
-        rows.map(|row| *row.0).collect::<Vec<f64>>()
-    };
-    let (positive, negative) = (of(1.0), of(0.0));
-    let above = |p: f64, n: f64| if p > n { 1.0 } else { f64::from(u8::from(p == n)) / 2.0 };
-    let wins: f64 =
-        positive.iter().map(|&p| negative.iter().map(|&n| above(p, n)).sum::<f64>()).sum();
-    let pairs = positive.len() * negative.len();
-    (pairs > 0).then(|| wins / pairs as f64)
 }
