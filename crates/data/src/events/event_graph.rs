@@ -46,17 +46,16 @@ impl EventStream {
     /// As for [`Graph`] construction.
     ///
     /// # Cost
-    /// 8 bytes per event for endpoints, 8 for times.
+    /// 8 bytes per event and edge type for endpoints, 8 per event for times.
     pub fn to_graph(&self, both_directions: bool) -> Result<EventGraph, DataError> {
-        let reversed = both_directions.then_some((self.dst(), self.src()));
         let mut builder = Graph::builder().nodes(NODE, self.num_nodes()).edges(
             EdgeType::new(NODE, EVENT, NODE),
             self.src().to_vec(),
             self.dst().to_vec(),
         );
-        if let Some((src, dst)) = reversed {
+        if both_directions {
             let etype = EdgeType::new(NODE, REVERSED, NODE);
-            builder = builder.edges(etype, src.to_vec(), dst.to_vec());
+            builder = builder.edges(etype, self.dst().to_vec(), self.src().to_vec());
         }
         Ok(EventGraph { graph: builder.build()?, times: self.time().into() })
     }

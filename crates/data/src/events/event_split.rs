@@ -41,7 +41,7 @@ impl EventSplit {
                 return Err(setting(arg, "a share in 0..1", &share.to_string()));
             }
         }
-        // The shares are decimal fractions: 0.15 + 0.15 must not be rounded below 0.3.
+        // DyGLib's order of operations: `1 - (val + test)` may be rounded to another quantile.
         let train = 1.0 - val - test;
         if train <= 0.0 {
             let found = (val + test).to_string();

@@ -18,6 +18,8 @@ pub(crate) mod tables_layout;
 #[cfg(test)]
 mod tables_layout_tests;
 pub(crate) mod temporal_triples;
+#[cfg(test)]
+mod timed_layout_tests;
 pub(crate) mod triples;
 pub(crate) mod tu_dataset;
 

@@ -67,13 +67,13 @@ pub struct NodeSeries {
     pub values: Vec<f32>,
     /// The edges, source to destination.
     pub edges: Relation,
-    /// Weight of each edge; 1 where the folder has no weights.
+    /// Weight of each edge, finite; 1 if the folder has no weights.
     pub weights: Vec<f32>,
-    /// Number of past values that the published models read.
+    /// Number of past values that the published models read, at least 1.
     pub lags: usize,
     /// Time steps of the training part. Inputs and targets of its windows lie in it.
     pub train: Range<usize>,
-    /// Time steps of the test part. Inputs and targets of its windows lie in it.
+    /// Time steps of the test part. Inputs and targets of its windows lie in it, and targets follow the training part.
     pub test: Range<usize>,
 }
 
@@ -85,7 +85,8 @@ pub struct NodeSeries {
 /// # Errors
 /// * [`DataError::Io`] for a missing file.
 /// * [`DataError::Version`] for another version of the layout.
-/// * [`DataError::Format`] for all other deviations, such as several edge types and values that are not finite.
+/// * [`DataError::Format`] for all other deviations, such as several edge types, values and weights that are not finite,
+///   `lags` of 0, and test targets before the end of the training part.
 pub fn load_series(dir: impl AsRef<Path>) -> Result<NodeSeries, DataError> {
     let dir = dir.as_ref();
     let json = dir.join(METADATA);
@@ -137,25 +138,46 @@ fn read(dir: &Path, json: &Path) -> Result<NodeSeries, DataError> {
         Some(file) => {
             let array = NpyArray::read(&inside(dir, json, file)?)?;
             array.expect_shape(&[Some(count)])?;
-            array.into_floats()?
+            let (path, weights) = (array.path.clone(), array.into_floats()?);
+            if let Some(i) = weights.iter().position(|w| !w.is_finite()) {
+                let why = format!("edge {i}: expected a finite weight, found {}", weights[i]);
+                return Err(format_error(&path, why));
+            }
+            weights
         }
     };
+    let lags = split.lags;
+    if lags == 0 || lags >= steps {
+        let why = format!("split, lags: expected 1 to below {steps} (times), found {lags}");
+        return Err(format_error(json, why));
+    }
     let range = |name: &str, part: &PartEntry| {
         let times = match (part.times, part.samples) {
             (Some([start, end]), _) => start..end,
-            (None, Some([start, end])) => start..end.saturating_add(split.lags),
+            (None, Some([start, end])) => start..end.saturating_add(lags),
             (None, None) => {
                 let why = format!("split, {name}: expected `times` or `samples`, found neither");
                 return Err(format_error(json, why));
             }
         };
-        if times.start < times.end && times.end <= steps {
+        if times.len() > lags && times.end <= steps {
             return Ok(times);
         }
-        let why = format!("split, {name}: expected times in 0..{steps}, found {times:?}");
+        let why = format!(
+            "split, {name}: expected more than {lags} (lags) times in 0..{steps}, found {times:?}"
+        );
         Err(format_error(json, why))
     };
     let (train, test) = (range("train", &split.train)?, range("test", &split.test)?);
-    let (name, lags) = (meta.name, split.lags);
+    // The first target of the test follows `lags` values, which may be training values.
+    if test.start + lags < train.end {
+        let why = format!(
+            "split, test: expected targets from time {} (end of `train`) on, found the first one at {}",
+            train.end,
+            test.start + lags
+        );
+        return Err(format_error(json, why));
+    }
+    let name = meta.name;
     Ok(NodeSeries { name, steps, nodes, values, edges, weights, lags, train, test })
 }

@@ -133,16 +133,18 @@ fn read(dir: &Path, json: &Path) -> Result<TemporalKnowledgeGraph, DataError> {
         Ok(facts)
     };
     let (train, valid, test) = (part(&split.train)?, part(&split.valid)?, part(&split.test)?);
-    for (name, before, after) in [("valid", &train, &valid), ("test", &valid, &test)] {
-        if let (Some(last), Some(first)) = (before.last(), after.first())
+    let mut last = train.last();
+    for (name, part) in [("valid", &valid), ("test", &test)] {
+        if let (Some(last), Some(first)) = (last, part.first())
             && first.time <= last.time
         {
             let why = format!(
-                "{name}: expected time steps after {}, the last one of the part before it, found {}",
+                "{name}: expected time steps after {}, the last one of earlier parts, found {}",
                 last.time, first.time
             );
             return Err(format_error(json, why));
         }
+        last = part.last().or(last);
     }
     Ok(TemporalKnowledgeGraph { name: meta.name, entities, relations, train, valid, test })
 }
