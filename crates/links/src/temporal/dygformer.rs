@@ -1,7 +1,5 @@
 //! Defines `DyGFormer`: a transformer over the latest events of both nodes of a pair.
 
-use std::ops::Range;
-
 use burn::module::Module;
 use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::activation::softmax;
@@ -9,14 +7,14 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_models::{ModelError, select_rows};
 use burn_gnn_ops::{Activation, cat_features};
 
+use super::checks::{at_least_one, divides, same_features, time_encoding};
 use super::graph_mixer::scatter_rows;
 use super::history::{DistinctNodes, EventHistory, LinkQueries};
 use super::layers::{
     FeedForward, PairDecoder, StepDropout, TimeEncoding, affine, apply, drop_entries,
     event_features, linear, matrix,
 };
-use super::model::EventModel;
-use super::tgn::at_least_one;
+use super::model::HistoryModel;
 
 /// Settings of [`DyGFormer`].
 #[derive(Clone, Debug)]
@@ -59,16 +57,19 @@ impl DyGFormerConfig {
     /// Initializes the model for events with `features` features.
     ///
     /// # Errors
-    /// `patch` does not divide `length`; `heads` does not divide `3 · channel`; a setting of 0.
+    /// `patch` does not divide `length`; `heads` does not divide `3 · channel`; a size of 0; periods that are
+    /// not positive.
     pub fn init(&self, features: usize, device: &Device) -> Result<DyGFormer, ModelError> {
         let (c, patch, width) = (self.channel, self.patch, 3 * self.channel);
-        for (arg, value) in [("patch", patch), ("heads", self.heads), ("length", self.length)] {
+        for (arg, value) in [
+            ("channel", c),
+            ("hidden", self.hidden),
+            ("length", self.length),
+            ("expansion", self.expansion),
+        ] {
             at_least_one(arg, value)?;
         }
-        let divides = |arg, value: usize, what, of: usize| match of.is_multiple_of(value) {
-            true => Ok(()),
-            false => Err(ModelError::NotDivisible { arg, value, what, of }),
-        };
+        time_encoding(self.time, self.periods)?;
         divides("patch", patch, "length", self.length)?;
         divides("heads", self.heads, "3 · channel", width)?;
         let layer = |_| Transformer {
@@ -89,6 +90,7 @@ impl DyGFormerConfig {
             decoder: PairDecoder::new(self.hidden, device),
             length: self.length,
             patch,
+            features,
         })
     }
 }
@@ -119,6 +121,8 @@ pub struct DyGFormer {
     pub(crate) length: usize,
     #[module(skip)]
     pub(crate) patch: usize,
+    #[module(skip)]
+    features: usize,
 }
 
 /// Self-attention and an MLP, each with a residual and a norm before it.
@@ -164,18 +168,14 @@ struct Sequences {
     counts: [Vec<u32>; 2],
 }
 
-impl EventModel for DyGFormer {
-    type State = ();
-
-    fn new_state(&self, _: &EventHistory) {}
-
-    fn logits(
+impl HistoryModel for DyGFormer {
+    fn score(
         &self,
         history: &EventHistory,
-        _: &(),
         queries: &LinkQueries,
         dropout: Option<&StepDropout>,
     ) -> Result<Tensor<1>, ModelError> {
+        same_features(history.events(), self.features)?;
         let DistinctNodes { nodes, times, src, dst } = queries.distinct_nodes();
         let (n, length, pairs) = (nodes.len(), self.length, queries.len());
         let device = self.time.frequencies.val().device().without_autodiff();
@@ -249,10 +249,6 @@ impl EventModel for DyGFormer {
         let x = x.reshape([2 * pairs, tokens, width]).mean_dim(1).reshape([pairs, 2 * width]);
         let z = |i: usize| affine(&self.output, x.clone().slice_dim(1, i * width..(i + 1) * width));
         Ok(self.decoder.forward(z(0), z(1)))
-    }
-
-    fn advance(&self, _: &EventHistory, _: &mut (), _: Range<usize>) -> Result<(), ModelError> {
-        Ok(())
     }
 }
 

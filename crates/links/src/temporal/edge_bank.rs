@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use burn_gnn_data::EventStream;
+use burn_gnn_models::ModelError;
 
+use super::checks::{event_batches, negatives_of};
 use super::history::LinkQueries;
 
 /// Which earlier pairs [`EdgeBank`] remembers.
@@ -41,14 +43,14 @@ pub struct EdgeBank {
     last: HashMap<(u32, u32), i64>,
     /// Number of events of each node.
     popularity: Vec<u32>,
-    /// Time of the last event.
-    now: i64,
+    /// Time of the last event; `None` before the first one.
+    now: Option<i64>,
 }
 
 impl EdgeBank {
     /// Remembers all pairs, in the direction of their events.
     pub fn new() -> Self {
-        Self { now: i64::MIN, ..Self::default() }
+        Self::default()
     }
     /// Sets which pairs are remembered.
     #[must_use]
@@ -83,7 +85,7 @@ impl EdgeBank {
             for node in [u, v] {
                 self.popularity[node as usize] += 1;
             }
-            self.now = self.now.max(t);
+            self.now = self.now.max(Some(t));
         }
     }
 
@@ -92,7 +94,9 @@ impl EdgeBank {
         let score = |(&u, &v): (&u32, &u32)| {
             let is_known = self.last.get(&(u, v)).is_some_and(|&time| match self.memory {
                 EdgeBankMemory::Unlimited => true,
-                EdgeBankMemory::Window(length) => time >= self.now.saturating_sub(length),
+                EdgeBankMemory::Window(length) => {
+                    self.now.is_some_and(|now| time >= now.saturating_sub(length))
+                }
             });
             let popularity = f64::from(self.popularity.get(v as usize).copied().unwrap_or(0));
             let add =
@@ -100,5 +104,33 @@ impl EdgeBank {
             f64::from(u8::from(is_known)) + add
         };
         queries.src.iter().zip(&queries.dst).map(score).collect()
+    }
+
+    /// Scores the events `events` and one negative each, and reads the events batch by batch, so that the score of an
+    /// event depends on strictly earlier events only. Events before these must have been read. The result has one score
+    /// per event, and one per negative.
+    ///
+    /// # Errors
+    /// `events` is not within the stream; another number of negatives than events; a negative that is not a node; `batch`
+    /// is 0.
+    pub fn score_events(
+        &mut self,
+        stream: &EventStream,
+        events: Range<usize>,
+        negatives: &[u32],
+        batch: usize,
+    ) -> Result<(Vec<f32>, Vec<f32>), ModelError> {
+        let batches = event_batches("events", stream, &events, batch)?;
+        negatives_of(stream, &events, negatives)?;
+        let (mut positive, mut negative) = (vec![], vec![]);
+        for range in batches {
+            let of = &negatives[range.start - events.start..range.end - events.start];
+            let scores = self.scores(&LinkQueries::with_negatives(stream, range.clone(), of));
+            let (p, n) = scores.split_at(range.len());
+            positive.extend(p.iter().map(|&s| s as f32));
+            negative.extend(n.iter().map(|&s| s as f32));
+            self.advance(stream, range);
+        }
+        Ok((positive, negative))
     }
 }

@@ -10,8 +10,8 @@ use burn_gnn_data::NodeSeries;
 use burn_gnn_models::{FusedAdamConfig, ModelError, select_rows};
 use burn_gnn_ops::{Activation, Stream, cat_features, next_stream, seeded, uniform_rows};
 
+use super::checks::at_least_one;
 use super::layers::{GruCell, affine, apply, linear, matrix};
-use super::tgn::at_least_one;
 
 /// Settings of [`GcnGru`] and of its training by [`fit_series`].
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl GcnGru {
     /// Predicted values, `[windows, horizon]`, of windows that end at time `end` of node `node`.
     ///
     /// # Panics
-    /// A window that begins before the series.
+    /// A window that begins before the series or ends after it, or an unknown node.
     #[track_caller]
     pub fn forward(&self, signals: &GraphSignals, windows: &[(u32, u32)]) -> Tensor<2> {
         let device = self.output.weight.val().device().without_autodiff();
@@ -125,7 +125,11 @@ pub struct GraphSignals {
 }
 
 impl GraphSignals {
-    /// Standardises a series by the mean and deviation over the times `train`.
+    /// Standardises a series by the mean and deviation over the times `train`. A neighbourhood whose weights have the sum 0
+    /// has the mean 0.
+    ///
+    /// # Panics
+    /// `train` is not within the series, or there is not one weight per edge.
     ///
     /// # Cost
     /// `O(steps · (nodes + edges))`.
@@ -137,21 +141,27 @@ impl GraphSignals {
         let square = part.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum::<f64>() / count;
         let scale = [mean, square.sqrt().max(1e-12)];
         let (src, dst) = (series.edges.src(), series.edges.dst());
+        // Sums of weights over in- and out-neighbours.
+        let mut totals = vec![[0.0f64; 2]; n];
+        for (e, &w) in series.weights.iter().enumerate() {
+            totals[dst[e] as usize][0] += f64::from(w);
+            totals[src[e] as usize][1] += f64::from(w);
+        }
+        let mut sums = vec![[0.0f64; 2]; n];
         let mut values = Vec::with_capacity(series.values.len());
         for row in series.values.chunks(n.max(1)) {
             let x: Vec<f64> = row.iter().map(|&v| (f64::from(v) - mean) / scale[1]).collect();
-            let mut sums = vec![[0.0f64; 4]; n];
+            sums.fill([0.0; 2]);
             for (e, &w) in series.weights.iter().enumerate() {
                 let (u, v, w) = (src[e] as usize, dst[e] as usize, f64::from(w));
                 sums[v][0] += w * x[u];
-                sums[v][1] += w;
-                sums[u][2] += w * x[v];
-                sums[u][3] += w;
+                sums[u][1] += w * x[v];
             }
             let ratio = |a: f64, b: f64| if b == 0.0 { 0.0 } else { (a / b) as f32 };
-            values.extend(
-                x.iter().zip(sums).map(|(&x, s)| [x as f32, ratio(s[0], s[1]), ratio(s[2], s[3])]),
-            );
+            let of_node = |((&x, s), t): ((&f64, &[f64; 2]), &[f64; 2])| {
+                [x as f32, ratio(s[0], t[0]), ratio(s[1], t[1])]
+            };
+            values.extend(x.iter().zip(&sums).zip(&totals).map(of_node));
         }
         Self { nodes: n, lags: series.lags, scale, values }
     }
@@ -162,7 +172,8 @@ impl GraphSignals {
 
     /// Windows whose inputs and targets lie within `times`: the last time of the inputs and the node.
     fn windows(&self, times: Range<usize>, horizon: usize) -> Vec<(u32, u32)> {
-        let (first, last) = (times.start + self.lags - 1, times.end.saturating_sub(horizon));
+        let first = (times.start + self.lags).saturating_sub(1);
+        let last = times.end.saturating_sub(horizon);
         let of = |end: usize| (0..self.nodes as u32).map(move |node| (end as u32, node));
         (first..last).flat_map(of).collect()
     }
@@ -204,17 +215,23 @@ pub struct FittedSeries {
 }
 
 impl FittedSeries {
-    /// Errors on windows whose inputs and targets lie within `times`.
+    /// Errors on windows whose inputs and targets lie within `times`; not a number if no window does.
+    ///
+    /// # Panics
+    /// `times` is not within the series.
+    #[track_caller]
     pub fn evaluate(&self, times: Range<usize>) -> SeriesMetrics {
         evaluate(&self.model, &self.signals, times)
     }
 }
 
 /// Trains a model on the training times of a series, by Adam on the squared error of random windows. Validation is the end
-/// of the training times; no window reads beyond them.
+/// of the training times; no window reads beyond them, and the series is standardised by the times before validation.
+/// `report` is called with the number of steps after each validation.
 ///
 /// # Errors
-/// A size of 0; training times that are too short for a window.
+/// A size of 0; a share of validation outside `0..1`; training times that are not within the series or too short for a
+/// window; another number of values or weights than the series declares.
 pub fn fit_series(
     series: &NodeSeries,
     config: &GcnGruConfig,
@@ -225,6 +242,29 @@ pub fn fit_series(
         [("horizon", config.horizon), ("steps", config.steps), ("batch", config.batch)]
     {
         at_least_one(arg, value)?;
+    }
+    for (arg, value) in [("hidden", config.hidden), ("series: lags", series.lags)] {
+        at_least_one(arg, value)?;
+    }
+    if !(0.0..1.0).contains(&config.val) {
+        let (arg, range, value) = ("val".into(), "0..1".into(), config.val.to_string());
+        return Err(ModelError::OutOfRange { arg, range, value });
+    }
+    if series.train.start > series.train.end || series.train.end > series.steps {
+        let (range, value) =
+            (format!("0..{} (steps)", series.steps), format!("{:?}", series.train));
+        return Err(ModelError::OutOfRange { arg: "series: train".into(), range, value });
+    }
+    let values = series.steps.saturating_mul(series.nodes);
+    let counts = [
+        ("series: values", "steps · nodes", values, series.values.len()),
+        ("series: weights", "one per edge", series.edges.src().len(), series.weights.len()),
+    ];
+    for (arg, why, expected, actual) in counts {
+        if expected != actual {
+            let (arg, why) = (arg.into(), why.into());
+            return Err(ModelError::Length { arg, why, expected, actual });
+        }
     }
     let end = series.train.end;
     let held = (config.val * series.train.len() as f64).ceil() as usize;
@@ -285,6 +325,6 @@ fn evaluate(model: &GcnGru, signals: &GraphSignals, times: Range<usize>) -> Seri
             count += 1;
         }
     }
-    let n = count.max(1) as f64;
+    let n = count as f64;
     SeriesMetrics { mse: square / n, mae: absolute / n }
 }

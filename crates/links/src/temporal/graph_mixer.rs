@@ -1,19 +1,17 @@
 //! Defines `GraphMixer`: an MLP-Mixer over the latest events of a node.
 
-use std::ops::Range;
-
 use burn::module::Module;
 use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_models::{ModelError, select_rows};
 use burn_gnn_ops::cat_features;
 
+use super::checks::{at_least_one, same_features, time_encoding};
 use super::history::{DistinctNodes, EventHistory, LinkQueries};
 use super::layers::{
     FeedForward, PairDecoder, StepDropout, TimeEncoding, affine, event_features, linear,
 };
-use super::model::EventModel;
-use super::tgn::at_least_one;
+use super::model::HistoryModel;
 
 /// Settings of [`GraphMixer`].
 #[derive(Clone, Debug)]
@@ -40,9 +38,12 @@ impl GraphMixerConfig {
     /// Initializes the model for events with `features` features.
     ///
     /// # Errors
-    /// `neighbors` is 0.
+    /// A size of 0; periods that are not positive.
     pub fn init(&self, features: usize, device: &Device) -> Result<GraphMixer, ModelError> {
+        at_least_one("hidden", self.hidden)?;
+        time_encoding(self.time, self.periods)?;
         at_least_one("neighbors", self.neighbors)?;
+        at_least_one("expansion", self.expansion)?;
         let (k, hidden) = (self.neighbors, self.hidden);
         let layer = |_| Mixer {
             token_norm: LayerNormConfig::new(k).init(device),
@@ -57,6 +58,7 @@ impl GraphMixerConfig {
             output: linear(hidden, hidden, true, device),
             decoder: PairDecoder::new(hidden, device),
             neighbors: k,
+            features,
         })
     }
 }
@@ -75,6 +77,8 @@ pub struct GraphMixer {
     pub(crate) decoder: PairDecoder,
     #[module(skip)]
     pub(crate) neighbors: usize,
+    #[module(skip)]
+    features: usize,
 }
 
 #[derive(Module, Debug)]
@@ -105,18 +109,14 @@ impl Mixer {
     }
 }
 
-impl EventModel for GraphMixer {
-    type State = ();
-
-    fn new_state(&self, _: &EventHistory) {}
-
-    fn logits(
+impl HistoryModel for GraphMixer {
+    fn score(
         &self,
         history: &EventHistory,
-        _: &(),
         queries: &LinkQueries,
         dropout: Option<&StepDropout>,
     ) -> Result<Tensor<1>, ModelError> {
+        same_features(history.events(), self.features)?;
         let DistinctNodes { nodes, times, src, dst } = queries.distinct_nodes();
         let (n, k) = (nodes.len(), self.neighbors);
         let recent = history.latest(&nodes, &times, k);
@@ -131,10 +131,6 @@ impl EventModel for GraphMixer {
             self.layers.iter().enumerate().fold(x, |x, (i, layer)| layer.forward(x, dropout, i));
         let z = affine(&self.output, x.mean_dim(1).reshape([n, channels]));
         Ok(self.decoder.of_rows(z, &src, &dst))
-    }
-
-    fn advance(&self, _: &EventHistory, _: &mut (), _: Range<usize>) -> Result<(), ModelError> {
-        Ok(())
     }
 }
 

@@ -22,7 +22,7 @@ use burn_gnn_data::EventStream;
 /// ```
 ///
 /// # Cost
-/// 16 bytes per event and a query in `O(log events of the node + k)`, whatever the length of the stream.
+/// 8 bytes per event and 8 per node, in addition to the shared stream. A query takes `O(log events of the node + k)`.
 #[derive(Clone, Debug)]
 pub struct EventHistory {
     events: EventStream,
@@ -84,7 +84,7 @@ impl EventHistory {
     }
 
     /// The up to `k` latest events of each node strictly before its time, latest first. Of events of one time the later
-    /// one in the stream comes first.
+    /// one in the stream comes first. `nodes` may repeat.
     ///
     /// # Panics
     /// Unknown node, or not one time per node.

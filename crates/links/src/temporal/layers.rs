@@ -83,7 +83,7 @@ pub struct TimeEncoding {
 }
 
 impl TimeEncoding {
-    /// Frequencies between those of the periods `2π shortest` and `2π longest`. Without `trains` they are constant, as
+    /// Frequencies between those of the periods `2π shortest` and `2π longest`, which must be positive. Without `trains` they are constant, as
     /// in GraphMixer.
     pub fn new(size: usize, [shortest, longest]: [f64; 2], trains: bool, device: &Device) -> Self {
         let ratio = shortest / longest;
@@ -200,9 +200,11 @@ impl TemporalAttention {
         }
     }
 
+    /// New features of the nodes, `[n, node]`.
+    ///
     /// `x`: features of the nodes, `[n, node]`; `zero`: encoding of a length of time of 0, `[1, time]`; `neighbors`,
     /// `events` and `times`: features of the other node, of the event, and encoding of `dt`, one row per entry of
-    /// `recent`.
+    /// `recent`; `layer`: name of the layer, which distinguishes the dropout masks of several layers.
     pub fn forward(
         &self,
         recent: &RecentEvents,
@@ -210,6 +212,7 @@ impl TemporalAttention {
         zero: Tensor<2>,
         [neighbors, events, times]: [Tensor<2>; 3],
         dropout: Option<&StepDropout>,
+        layer: &str,
     ) -> Tensor<2> {
         let ([n, _], entries) = (x.dims(), recent.events.len());
         let zero = zero.repeat_dim(0, n);
@@ -232,7 +235,7 @@ impl TemporalAttention {
                 / (size as f64).sqrt();
             attention(&relation, logits, v, None).reshape([n, width])
         };
-        let out = drop_entries(affine(&self.output, attended), dropout, "attention");
+        let out = drop_entries(affine(&self.output, attended), dropout, layer);
         let h = self.norm.forward(out + own);
         let hidden = apply(&self.merge[0], cat_features(vec![h, x]), Activation::Relu);
         affine(&self.merge[1], hidden)

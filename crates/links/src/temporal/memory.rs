@@ -9,6 +9,7 @@ use burn_gnn_data::EventStream;
 use burn_gnn_models::{ModelError, select_rows};
 use burn_gnn_ops::{SegmentReduce, Segments, cat_features, segment_reduce};
 
+use super::checks::same_features;
 use super::layers::{GruCell, RnnCell, TimeEncoding, matrix};
 
 /// How several messages of a node in one batch become one.
@@ -73,7 +74,7 @@ impl TgnMemoryConfig {
             update_without_messages: false,
         }
     }
-    /// Initializes the parameters.
+    /// Initializes the parameters. `memory` and `time` must be at least 1, and the periods positive.
     pub fn init(&self, device: &Device) -> TgnMemory {
         let message = 2 * self.memory + self.features + self.time;
         TgnMemory {
@@ -152,8 +153,10 @@ impl MemoryState {
     pub fn pending(&self, node: u32) -> &[u32] {
         &self.pending[node as usize]
     }
-    fn rows(&self, nodes: impl Iterator<Item = u32>, device: &Device) -> Tensor<2> {
-        let values = nodes.flat_map(|v| self.memory(v).iter().copied()).collect();
+    /// Memories of nodes, one row per entry of `nodes`.
+    fn rows(&self, nodes: &[u32], device: &Device) -> Tensor<2> {
+        let mut values = Vec::with_capacity(nodes.len() * self.size);
+        nodes.iter().for_each(|&v| values.extend_from_slice(self.memory(v)));
         matrix(values, self.size, &device.clone().without_autodiff())
     }
 }
@@ -192,6 +195,7 @@ impl TgnMemory {
         state: &MemoryState,
         nodes: &[u32],
     ) -> Result<NodeMemories, ModelError> {
+        same_features(events, self.features())?;
         let device = self.time.frequencies.val().device();
         let has_message = |v: &u32| !state.pending(*v).is_empty();
         let (updated, kept): (Vec<u32>, Vec<u32>) = if self.update_without_messages {
@@ -202,14 +206,14 @@ impl TgnMemory {
         let mut parts = vec![];
         if !updated.is_empty() {
             let messages = self.messages(events, state, &updated, &device)?;
-            let before = state.rows(updated.iter().copied(), &device);
+            let before = state.rows(&updated, &device);
             parts.push(match &self.updater {
                 MemoryUpdater::Gru(cell) => cell.forward(messages, before),
                 MemoryUpdater::Rnn(cell) => cell.forward(messages, before),
             });
         }
         if !kept.is_empty() {
-            parts.push(state.rows(kept.iter().copied(), &device));
+            parts.push(state.rows(&kept, &device));
         }
         let memory = match parts.len() {
             0 => Tensor::zeros([0, self.memory], &device),
@@ -263,33 +267,25 @@ impl TgnMemory {
             lengths.push(of.len() - before);
         }
         let features = matrix(features, events.feature_size(), &device.clone().without_autodiff());
-        let mut parts =
-            vec![state.rows(of.iter().copied(), device), state.rows(other.iter().copied(), device)];
+        let mut parts = vec![state.rows(&of, device), state.rows(&other, device)];
         if events.feature_size() > 0 {
             parts.push(features);
         }
         parts.push(self.time.forward(&dt));
         let messages = cat_features(parts);
-        let (expected, actual) = (self.message_size(), messages.dims()[1]);
-        if expected != actual {
-            return Err(ModelError::Length {
-                arg: "events".into(),
-                why: "numbers of a message, as the memory was made".into(),
-                expected,
-                actual,
-            });
-        }
         if lengths.iter().all(|&n| n == 1) {
             return Ok(messages);
         }
         Ok(segment_reduce(messages, &Segments::from_lengths(&lengths), SegmentReduce::Mean))
     }
 
-    fn message_size(&self) -> usize {
-        match &self.updater {
-            MemoryUpdater::Gru(cell) => cell.input.weight.dims()[0],
-            MemoryUpdater::Rnn(cell) => cell.input.weight.dims()[0],
-        }
+    /// Number of features of an event.
+    fn features(&self) -> usize {
+        let cell_input = match &self.updater {
+            MemoryUpdater::Gru(cell) => &cell.input,
+            MemoryUpdater::Rnn(cell) => &cell.input,
+        };
+        cell_input.weight.dims()[0] - 2 * self.memory - self.time.size()
     }
 
     /// Adds a batch of events to the state: writes the pending messages of its nodes to their memory, then stores the
@@ -307,11 +303,9 @@ impl TgnMemory {
         state: &mut MemoryState,
         batch: Range<usize>,
     ) -> Result<(), ModelError> {
+        same_features(events, self.features())?;
         let (src, dst) = (&events.src()[batch.clone()], &events.dst()[batch.clone()]);
-        let mut nodes: Vec<u32> = src.iter().chain(dst).copied().collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        self.write_pending(events, state, &nodes)?;
+        self.write_pending(events, state, &endpoints(events, batch.clone()))?;
         for (e, (&u, &v)) in batch.zip(src.iter().zip(dst)) {
             state.pending[u as usize].push(e as u32);
             if u != v {
@@ -337,11 +331,7 @@ impl TgnMemory {
         batch: Range<usize>,
     ) -> Result<(), ModelError> {
         self.update(events, state, batch.clone())?;
-        let mut nodes: Vec<u32> =
-            events.src()[batch.clone()].iter().chain(&events.dst()[batch]).copied().collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        self.write_pending(events, state, &nodes)
+        self.write_pending(events, state, &endpoints(events, batch))
     }
 
     /// Writes pending messages of nodes to their memory.
@@ -358,8 +348,7 @@ impl TgnMemory {
         if nodes.is_empty() {
             return Ok(());
         }
-        let NodeMemories { memory, last_update } =
-            self.valid_memory().read(events, state, &nodes)?;
+        let NodeMemories { memory, last_update } = self.valid().read(events, state, &nodes)?;
         let values: Vec<f32> = memory.into_data().iter::<f32>().collect();
         for ((&v, row), last) in
             nodes.iter().zip(values.chunks(self.memory.max(1))).zip(last_update)
@@ -371,11 +360,14 @@ impl TgnMemory {
         }
         Ok(())
     }
+}
 
-    /// The parameters without gradients.
-    fn valid_memory(&self) -> Self {
-        self.valid()
-    }
+/// Sources and destinations of events in ascending order, each once.
+fn endpoints(events: &EventStream, batch: Range<usize>) -> Vec<u32> {
+    let mut nodes = [&events.src()[batch.clone()], &events.dst()[batch]].concat();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
 }
 
 /// Numbers distinct nodes in the order of their first occurrence.

@@ -1,5 +1,6 @@
 //! Events and signals in time: histories, models of links, and the baseline of repeated pairs.
 
+pub(crate) mod checks;
 pub(crate) mod dygformer;
 pub(crate) mod edge_bank;
 pub(crate) mod gcn_gru;

@@ -1,4 +1,4 @@
-//! Defines `EventModel`: what training and evaluation need of a model of events.
+//! Defines `EventModel`, the interface of training and evaluation, and `HistoryModel` for models without a state.
 
 use std::ops::Range;
 
@@ -25,7 +25,10 @@ pub trait EventModel: Module + Clone {
     /// Score of each query, before the sigmoid.
     ///
     /// # Errors
-    /// Events with other features than the model was made for.
+    /// Events with another number of features than the model was made for.
+    ///
+    /// # Panics
+    /// Unknown node.
     fn logits(
         &self,
         history: &EventHistory,
@@ -44,4 +47,35 @@ pub trait EventModel: Module + Clone {
         state: &mut Self::State,
         events: Range<usize>,
     ) -> Result<(), ModelError>;
+}
+
+/// A model that reads the history only.
+pub(crate) trait HistoryModel: Module + Clone {
+    /// As [`EventModel::logits`].
+    fn score(
+        &self,
+        history: &EventHistory,
+        queries: &LinkQueries,
+        dropout: Option<&StepDropout>,
+    ) -> Result<Tensor<1>, ModelError>;
+}
+
+impl<M: HistoryModel> EventModel for M {
+    type State = ();
+
+    fn new_state(&self, _: &EventHistory) {}
+
+    fn logits(
+        &self,
+        history: &EventHistory,
+        _: &(),
+        queries: &LinkQueries,
+        dropout: Option<&StepDropout>,
+    ) -> Result<Tensor<1>, ModelError> {
+        self.score(history, queries, dropout)
+    }
+
+    fn advance(&self, _: &EventHistory, _: &mut (), _: Range<usize>) -> Result<(), ModelError> {
+        Ok(())
+    }
 }

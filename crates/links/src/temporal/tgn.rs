@@ -6,6 +6,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_models::{ModelError, select_rows};
 
+use super::checks::{at_least_one, divides, same_features, time_encoding};
 use super::history::{DistinctNodes, EventHistory, LinkQueries, RecentEvents};
 use super::layers::{
     PairDecoder, StepDropout, TemporalAttention, TimeEncoding, drop_entries, event_features,
@@ -13,7 +14,7 @@ use super::layers::{
 use super::memory::{
     MemoryState, MessageAggregation, TgnMemory, TgnMemoryConfig, UpdaterKind, number_nodes,
 };
-use super::model::EventModel;
+use super::model::{EventModel, HistoryModel};
 
 /// Settings of [`Tgn`].
 #[derive(Clone, Debug)]
@@ -50,9 +51,9 @@ impl TgnConfig {
     /// Initializes the model for events with `features` features.
     ///
     /// # Errors
-    /// `heads` does not divide `hidden + time`; `neighbors` is 0.
+    /// `heads` does not divide `hidden + time`; a size of 0; periods that are not positive.
     pub fn init(&self, features: usize, device: &Device) -> Result<Tgn, ModelError> {
-        check(self.hidden + self.time, self.heads, self.neighbors)?;
+        check([self.hidden, self.time, self.heads, self.neighbors], self.periods)?;
         let memory = TgnMemoryConfig {
             periods: self.periods,
             aggregation: self.aggregation,
@@ -124,6 +125,7 @@ impl EventModel for Tgn {
                 self.time.forward(&recent.dt),
             ],
             dropout,
+            "attention",
         );
         Ok(self.decoder.of_rows(drop_entries(z, dropout, "embedding"), &src, &dst))
     }
@@ -163,9 +165,9 @@ impl TgatConfig {
     /// Initializes the model for events with `features` features.
     ///
     /// # Errors
-    /// `heads` does not divide `hidden + time`; `neighbors` is 0.
+    /// `heads` does not divide `hidden + time`; a size of 0; periods that are not positive.
     pub fn init(&self, features: usize, device: &Device) -> Result<Tgat, ModelError> {
-        check(self.hidden + self.time, self.heads, self.neighbors)?;
+        check([self.hidden, self.time, self.heads, self.neighbors], self.periods)?;
         let layer =
             |_| TemporalAttention::new(self.hidden, features + 1, self.time, self.heads, device);
         Ok(Tgat {
@@ -174,6 +176,7 @@ impl TgatConfig {
             decoder: PairDecoder::new(self.hidden, device),
             neighbors: self.neighbors,
             hidden: self.hidden,
+            features,
         })
     }
 }
@@ -189,6 +192,8 @@ pub struct Tgat {
     pub(crate) neighbors: usize,
     #[module(skip)]
     pub(crate) hidden: usize,
+    #[module(skip)]
+    features: usize,
 }
 
 impl Tgat {
@@ -229,48 +234,32 @@ impl Tgat {
             event_features(history.events(), &recent, &device),
             self.time.forward(&recent.dt),
         ];
-        layer.forward(&recent, own, self.time.forward(&[0]), parts, dropout)
+        let name = format!("attention {depth}");
+        layer.forward(&recent, own, self.time.forward(&[0]), parts, dropout, &name)
     }
 }
 
-impl EventModel for Tgat {
-    type State = ();
-
-    fn new_state(&self, _: &EventHistory) {}
-
-    fn logits(
+impl HistoryModel for Tgat {
+    fn score(
         &self,
         history: &EventHistory,
-        _: &(),
         queries: &LinkQueries,
         dropout: Option<&StepDropout>,
     ) -> Result<Tensor<1>, ModelError> {
+        same_features(history.events(), self.features)?;
         let DistinctNodes { nodes, times, src, dst } = queries.distinct_nodes();
         let z = self.embed(history, &nodes, &times, self.layers.len(), dropout);
         Ok(self.decoder.of_rows(z, &src, &dst))
     }
-
-    fn advance(&self, _: &EventHistory, _: &mut (), _: Range<usize>) -> Result<(), ModelError> {
-        Ok(())
-    }
 }
 
-/// Checks settings of attention.
-fn check(width: usize, heads: usize, neighbors: usize) -> Result<(), ModelError> {
+/// Checks the settings that the models share.
+fn check(
+    [hidden, time, heads, neighbors]: [usize; 4],
+    periods: [f64; 2],
+) -> Result<(), ModelError> {
+    at_least_one("hidden", hidden)?;
+    time_encoding(time, periods)?;
     at_least_one("neighbors", neighbors)?;
-    at_least_one("heads", heads)?;
-    if !width.is_multiple_of(heads) {
-        let (arg, what) = ("heads", "hidden + time");
-        return Err(ModelError::NotDivisible { arg, value: heads, what, of: width });
-    }
-    Ok(())
-}
-
-/// Returns an error for 0.
-pub(crate) fn at_least_one(arg: &str, value: usize) -> Result<(), ModelError> {
-    if value > 0 {
-        return Ok(());
-    }
-    let (range, value) = ("1..".into(), value.to_string());
-    Err(ModelError::OutOfRange { arg: arg.into(), range, value })
+    divides("heads", heads, "hidden + time", hidden + time)
 }

@@ -6,14 +6,14 @@ use std::time::Instant;
 use burn::optim::GradientsParams;
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_data::{EventSplit, EventStream};
+use burn_gnn_data::EventSplit;
 use burn_gnn_models::{FusedAdamConfig, ModelError, average_precision, roc_auc};
 use burn_gnn_ops::Stream;
 
+use super::checks::{at_least_one, event_batches, negatives_of, nodes_below};
 use super::history::{EventHistory, LinkQueries};
 use super::layers::StepDropout;
 use super::model::EventModel;
-use super::tgn::at_least_one;
 
 /// Settings of [`fit_events`].
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct EventFitConfig {
     pub epochs: usize,
     /// Training ends after this many epochs without a better validation AP.
     pub patience: usize,
-    /// Events per batch; see [`EventStream::batches`].
+    /// Events per batch; see [`EventStream::batches`](burn_gnn_data::EventStream::batches).
     pub batch: usize,
     /// Learning rate of Adam at the first step.
     pub lr: f64,
@@ -57,7 +57,8 @@ pub struct EventTask<'a> {
     pub history: &'a EventHistory,
     /// Training, validation and test events.
     pub split: &'a EventSplit,
-    /// Destinations from which the negatives of training are drawn uniformly. Give those of the training events.
+    /// Destinations from which the negatives of training are drawn uniformly: those of the training events, so that
+    /// no node of a later event is read.
     pub candidates: &'a [u32],
     /// A negative destination per validation event.
     pub val_negatives: &'a [u32],
@@ -89,14 +90,15 @@ pub struct FittedEvents<M: EventModel> {
     pub epochs: Vec<EventEpoch>,
 }
 
-/// Trains a model on the training events, one batch after the other in the order of time, by binary cross entropy of each
-/// event against one random destination. After each epoch validation is scored; the model of the best AP is returned.
-/// `report` is called after each epoch.
+/// Trains a model on the training events, in batches in the order of time, by binary cross entropy of each event against
+/// one random destination. After each epoch validation is scored; the model of the best AP is returned. `report` is
+/// called after each epoch. Test events are not read.
 ///
 /// A negative is a function of the seed, the epoch and the number of the event.
 ///
 /// # Errors
-/// A size of 0; no candidates; another number of negatives than validation events; the errors of the model.
+/// A size of 0; no candidates, training or validation events; a split of other events; another number of negatives than
+/// validation events; a candidate or negative that is not a node. These are found before training. Then those of the model.
 pub fn fit_events<M: EventModel>(
     mut model: M,
     task: EventTask<'_>,
@@ -105,13 +107,17 @@ pub fn fit_events<M: EventModel>(
 ) -> Result<FittedEvents<M>, ModelError> {
     let EventTask { history, split, candidates, val_negatives } = task;
     at_least_one("epochs", config.epochs)?;
-    at_least_one("batch", config.batch)?;
     at_least_one("candidates", candidates.len())?;
-    let train = history.events().slice(split.train.clone());
-    let batches = batches(&train, 0, config.batch);
+    let events = history.events();
+    let batches = event_batches("split.train", events, &split.train, config.batch)?;
+    at_least_one("split.train", split.train.len())?;
+    event_batches("split.val", events, &split.val, config.batch)?;
+    at_least_one("split.val", split.val.len())?;
+    nodes_below("candidates", candidates, events.num_nodes())?;
+    negatives_of(events, &split.val, val_negatives)?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let (mut best, mut epochs): (Option<FittedEvents<M>>, Vec<EventEpoch>) = (None, vec![]);
-    let steps = (config.epochs * batches.len()).max(1) as f64;
+    let steps = (config.epochs * batches.len()) as f64;
     for epoch in 0..config.epochs {
         let (start, mut sum) = (Instant::now(), 0.0);
         let mut state = model.new_state(history);
@@ -120,7 +126,7 @@ pub fn fit_events<M: EventModel>(
             let dropout = StepDropout { prob: config.dropout, seed: config.seed, step };
             let negatives =
                 random_destinations(candidates, config.seed, epoch as u64, batch.clone());
-            let queries = LinkQueries::with_negatives(history.events(), batch.clone(), &negatives);
+            let queries = LinkQueries::with_negatives(events, batch.clone(), &negatives);
             let logits = model.logits(history, &state, &queries, Some(&dropout))?;
             let loss = link_loss(logits);
             model.advance(history, &mut state, batch.clone())?;
@@ -139,7 +145,7 @@ pub fn fit_events<M: EventModel>(
             val_negatives,
             config.batch,
         )?;
-        let loss = sum / train.len().max(1) as f64;
+        let loss = sum / split.train.len() as f64;
         epochs.push(EventEpoch { loss, val, seconds });
         report(epoch, &epochs[epoch]);
         let best_epoch = best.as_ref().map_or(epoch, |b| b.best);
@@ -155,10 +161,12 @@ pub fn fit_events<M: EventModel>(
     }
 }
 
-/// Scores the events `events` and one negative each, and adds the events to the state batch by batch.
+/// Scores the events `events` and one negative each, and adds the events to the state batch by batch. The result has one
+/// score before the sigmoid per event, and one per negative.
 ///
 /// # Errors
-/// Another number of negatives than events; `batch` is 0; the errors of the model.
+/// `events` is not within the history; another number of negatives than events; a negative that is not a node; `batch` is
+/// 0; the errors of the model.
 pub fn score_events<M: EventModel>(
     model: &M,
     history: &EventHistory,
@@ -167,15 +175,10 @@ pub fn score_events<M: EventModel>(
     negatives: &[u32],
     batch: usize,
 ) -> Result<(Vec<f32>, Vec<f32>), ModelError> {
-    at_least_one("batch", batch)?;
-    if negatives.len() != events.len() {
-        let (arg, why) = ("negatives".into(), "one per event".into());
-        let (expected, actual) = (events.len(), negatives.len());
-        return Err(ModelError::Length { arg, why, expected, actual });
-    }
-    let part = history.events().slice(events.clone());
+    let batches = event_batches("events", history.events(), &events, batch)?;
+    negatives_of(history.events(), &events, negatives)?;
     let (mut positive, mut negative) = (vec![], vec![]);
-    for range in batches(&part, events.start, batch) {
+    for range in batches {
         let of = &negatives[range.start - events.start..range.end - events.start];
         let queries = LinkQueries::with_negatives(history.events(), range.clone(), of);
         let logits = model.logits(history, state, &queries, None)?;
@@ -188,10 +191,10 @@ pub fn score_events<M: EventModel>(
     Ok((positive, negative))
 }
 
-/// Figures of [`score_events`].
+/// Average precision and AUC of the scores of [`score_events`].
 ///
 /// # Errors
-/// As [`score_events`].
+/// As [`score_events`] and [`pair_metrics`].
 pub fn evaluate_events<M: EventModel>(
     model: &M,
     history: &EventHistory,
@@ -218,8 +221,8 @@ pub fn pair_metrics(positive: &[f32], negative: &[f32]) -> Result<EventMetrics, 
     Ok(EventMetrics { ap, auc: roc_auc(scores(), &is_positive)? })
 }
 
-/// Binary cross entropy of logits, the first half of positive pairs and the second half of negative ones: the mean over
-/// all of them.
+/// Binary cross entropy of logits `[2 n]`, `n` of positive pairs followed by `n` of negative ones: the mean over all of
+/// them.
 pub fn link_loss(logits: Tensor<1>) -> Tensor<1> {
     let n = logits.dims()[0] / 2;
     let (positive, negative) = (logits.clone().slice_dim(0, 0..n), logits.slice_dim(0, n..2 * n));
@@ -243,12 +246,4 @@ pub fn random_destinations(
         candidates[at.min(candidates.len() - 1)]
     };
     events.map(draw).collect()
-}
-
-/// Batches of a part that begins at event `start`.
-fn batches(part: &EventStream, start: usize, size: usize) -> Vec<Range<usize>> {
-    match part.batches(size) {
-        Ok(ranges) => ranges.into_iter().map(|r| r.start + start..r.end + start).collect(),
-        Err(_) => unreachable!("the size was checked"),
-    }
 }

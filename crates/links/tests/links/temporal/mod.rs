@@ -1,13 +1,15 @@
-//! Models of events: equality with PyTorch Geometric, no reading of later events, threads, and UCI messages.
+//! Models of events: equality with PyTorch Geometric, no reading of later events, threads, errors, and UCI messages.
+
+mod series;
 
 use burn::module::Param;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_data::{EventStream, load_events};
+use burn_gnn_data::{EventSplit, EventStream, load_events};
 use burn_gnn_links::{
-    EdgeBank, EdgeBankMemory, EventFitConfig, EventHistory, EventModel, EventTask,
-    GraphMixerConfig, LinkQueries, MemoryUpdater, MessageAggregation, TgnConfig, TgnMemoryConfig,
-    fit_events, pair_metrics,
+    DyGFormerConfig, EdgeBank, EdgeBankMemory, EventFitConfig, EventHistory, EventModel, EventTask,
+    GraphMixerConfig, LinkQueries, MemoryUpdater, MessageAggregation, TgatConfig, TgnConfig,
+    TgnMemoryConfig, evaluate_events, fit_events, pair_metrics,
 };
 use burn_gnn_ops::seeded;
 use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, data};
@@ -97,6 +99,7 @@ fn edge_bank_has_the_figures_of_the_notes() {
     let set = load_events(dir).unwrap();
     let (events, test) = (&set.events, set.split.test.clone());
     let negatives = set.test_negatives.as_ref().unwrap();
+    // DyGLib's batches, which may end between events of equal times.
     let ap = |mut bank: EdgeBank| {
         bank.advance(events, 0..test.start);
         let (mut positive, mut negative) = (vec![], vec![]);
@@ -112,12 +115,35 @@ fn edge_bank_has_the_figures_of_the_notes() {
         pair_metrics(&positive, &negative).unwrap().ap
     };
     assert!((ap(EdgeBank::new()) - 0.7664).abs() < 5e-5);
-    let both = EdgeBank::new().with_both_directions().with_popularity();
-    assert!((ap(both) - 0.9020).abs() < 5e-4);
+    let both = || EdgeBank::new().with_both_directions().with_popularity();
+    assert!((ap(both()) - 0.9020).abs() < 5e-4);
     // A window as long as the stream remembers every pair.
     let window = EdgeBank::new().with_memory(EdgeBankMemory::Window(i64::MAX));
     assert!((ap(window) - 0.7664).abs() < 5e-5);
     assert!(ap(EdgeBank::new().with_memory(EdgeBankMemory::Window(3600))) < 0.7);
+    // Batches that end between times; the figure is also computed with NumPy.
+    let strict = |mut bank: EdgeBank| {
+        bank.advance(events, 0..test.start);
+        let (positive, negative) = bank.score_events(events, test.clone(), negatives, 200).unwrap();
+        pair_metrics(&positive, &negative).unwrap().ap
+    };
+    let [one, two] = [EdgeBank::new(), both()].map(strict);
+    assert!((one - 0.76584).abs() < 5e-6, "{one}");
+    assert!((two - 0.9020).abs() < 5e-4, "{two}");
+}
+
+#[test]
+fn an_edge_bank_reads_no_event_of_the_time_of_a_query() {
+    let events = EventStream::new(3, vec![0, 0, 0, 0], vec![1, 1, 1, 1], vec![1, 1, 1, 2]).unwrap();
+    let (positive, negative) = EdgeBank::new().score_events(&events, 0..4, &[2; 4], 1).unwrap();
+    assert_eq!((positive, negative), (vec![0.0, 0.0, 0.0, 1.0], vec![0.0; 4]));
+    let error = |part, negatives: &[u32], batch| {
+        EdgeBank::new().score_events(&events, part, negatives, batch).unwrap_err().to_string()
+    };
+    assert!(error(0..5, &[2; 5], 1).contains("`events` must lie in 0..4"));
+    assert!(error(0..2, &[2], 1).contains("`negatives`: expected 2"));
+    assert!(error(0..2, &[2, 3], 1).contains("`negatives` must lie in 0..3"));
+    assert!(error(0..2, &[2, 2], 0).contains("`batch`"));
 }
 
 /// The first events of UCI messages.
@@ -169,7 +195,7 @@ fn later_messages_change_no_bit_of_logits_and_memory() {
 fn training_learns_and_has_the_same_bits_on_any_number_of_threads() {
     let Some((events, candidates)) = first_events(2400) else { return };
     let history = EventHistory::new(&events);
-    let split = burn_gnn_data::EventSplit::by_time(&events, 0.2, 0.2).unwrap();
+    let split = EventSplit::by_time(&events, 0.2, 0.2).unwrap();
     let negatives: Vec<u32> =
         split.val.clone().map(|e| candidates[e * 7 % candidates.len()]).collect();
     let task = EventTask {
@@ -188,4 +214,83 @@ fn training_learns_and_has_the_same_bits_on_any_number_of_threads() {
         fitted.epochs.iter().flat_map(|e| [e.loss, e.val.ap]).collect::<Vec<f64>>()
     };
     assert_same_bits_on_threads("losses and validation", train);
+}
+
+#[test]
+fn an_edge_bank_with_a_window_reads_negative_times() {
+    let events = EventStream::new(3, vec![0, 1], vec![1, 2], vec![-100, -50]).unwrap();
+    let queries = LinkQueries { src: vec![0, 1], dst: vec![1, 2], time: vec![0; 2] };
+    for mut bank in [EdgeBank::new(), EdgeBank::default()]
+        .map(|bank| bank.with_memory(EdgeBankMemory::Window(20)))
+    {
+        assert_eq!(bank.scores(&queries), [0.0, 0.0]);
+        bank.advance(&events, 0..2);
+        assert_eq!(bank.scores(&queries), [0.0, 1.0]);
+    }
+}
+
+/// Five events with one feature, the first three for training.
+fn few_events() -> EventHistory {
+    let events = EventStream::new(4, vec![0, 1, 0, 2, 1], vec![1, 2, 3, 3, 3], vec![1, 2, 3, 4, 5]);
+    EventHistory::new(&events.unwrap().with_features(1, vec![0.5; 5]).unwrap())
+}
+
+#[test]
+fn events_with_another_number_of_features_are_errors() {
+    fn check<M: EventModel>(model: M) {
+        let history = few_events();
+        // No event is in the state before the first batch.
+        let mut state = model.new_state(&history);
+        for _ in 0..2 {
+            let e = evaluate_events(&model, &history, &mut state, 0..3, &[3; 3], 2).unwrap_err();
+            let e = e.to_string();
+            assert!(e.contains("`events`: expected 2 (features per event"), "{e}");
+        }
+        assert!(model.advance(&history, &mut state, 0..2).is_ok() == (size_of::<M::State>() == 0));
+    }
+    let device = Device::flex();
+    check(TgnConfig::new(4).init(2, &device).unwrap());
+    check(TgatConfig::new(4).init(2, &device).unwrap());
+    check(GraphMixerConfig::new(4).init(2, &device).unwrap());
+    check(DyGFormerConfig::new(4).init(2, &device).unwrap());
+}
+
+#[test]
+fn invalid_settings_of_models_are_errors() {
+    let device = Device::flex();
+    let rejected = |e: String, part: &str| assert!(e.contains(part), "expected {part:?} in {e}");
+    let tgn = |edit: fn(TgnConfig) -> TgnConfig| {
+        edit(TgnConfig::new(4)).init(0, &device).unwrap_err().to_string()
+    };
+    rejected(tgn(|c| TgnConfig { hidden: 0, ..c }), "`hidden` must lie in 1..");
+    rejected(tgn(|c| TgnConfig { heads: 3, ..c }), "`heads` = 3 must divide hidden + time = 8");
+    rejected(tgn(|c| TgnConfig { periods: [0.0, 1.0], ..c }), "`periods` must lie in");
+    let mixer = GraphMixerConfig { time: 0, ..GraphMixerConfig::new(4) };
+    rejected(mixer.init(0, &device).unwrap_err().to_string(), "`time` must lie in 1..");
+    let dygformer = |edit: fn(DyGFormerConfig) -> DyGFormerConfig| {
+        edit(DyGFormerConfig::new(4)).init(0, &device).unwrap_err().to_string()
+    };
+    rejected(dygformer(|c| DyGFormerConfig { channel: 0, ..c }), "`channel` must lie in 1..");
+    rejected(dygformer(|c| DyGFormerConfig { patch: 5, ..c }), "`patch` = 5 must divide length");
+    rejected(dygformer(|c| DyGFormerConfig { heads: 0, ..c }), "`heads` must lie in 1..");
+}
+
+#[test]
+fn invalid_tasks_are_errors_before_training() {
+    let history = few_events();
+    let split = |train, val| EventSplit { train, val, test: 4..5 };
+    let rejected = |split: EventSplit, candidates: &[u32], val_negatives: &[u32], part: &str| {
+        let task = EventTask { history: &history, split: &split, candidates, val_negatives };
+        let model = GraphMixerConfig::new(4).init(1, &Device::flex().autodiff()).unwrap();
+        let config = EventFitConfig::default();
+        let e = fit_events(model, task, &config, |_, _| panic!("no epoch ends")).unwrap_err();
+        assert!(e.to_string().contains(part), "expected {part:?} in {e}");
+    };
+    rejected(split(0..3, 3..4), &[], &[0], "`candidates` must lie in 1..");
+    rejected(split(0..3, 3..4), &[1, 4], &[0], "`candidates` must lie in 0..4 (nodes");
+    rejected(split(0..3, 3..4), &[1], &[], "`negatives`: expected 1 (one per event), got 0");
+    rejected(split(0..3, 3..4), &[1], &[9], "`negatives` must lie in 0..4 (nodes");
+    rejected(split(0..0, 0..4), &[1], &[0; 4], "`split.train` must lie in 1..");
+    rejected(split(0..4, 4..4), &[1], &[], "`split.val` must lie in 1..");
+    rejected(split(0..3, 3..9), &[1], &[0; 6], "`split.val` must lie in 0..5 (events), got 3..9");
 }
