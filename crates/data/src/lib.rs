@@ -114,7 +114,8 @@ pub use saved::graph::{
 };
 pub use saved::topology::Topology;
 pub use splits::inductive_split::InductiveLinkSplit;
-pub use splits::link_split::{LinkOrder, LinkPart, LinkSplit, Links, RandomLinkSplit};
+pub use splits::link_parts::{LinkPart, LinkSplit, Links};
+pub use splits::link_split::{LinkOrder, RandomLinkSplit};
 pub use splits::node_split::{RandomNodeSplit, Share};
 pub use table_writer::{write_edge_table, write_node_table};
 pub use tables::{

@@ -10,7 +10,7 @@ use crate::arrays::npy::NpyArray;
 use crate::events::event_split::EventSplit;
 use crate::events::event_stream::EventStream;
 use crate::files::{format_error, ids_below, inside, node_count, read_json, same_count};
-use crate::layouts::metadata::{Layout, METADATA};
+use crate::layouts::metadata::{Layout, METADATA, only};
 
 /// Value of `layout` in the description.
 const EVENTS: &str = "events";
@@ -79,17 +79,9 @@ pub fn load_events(dir: impl AsRef<Path>) -> Result<EventDataset, DataError> {
 }
 
 fn read(dir: &Path, json: &Path) -> Result<EventDataset, DataError> {
-    let probe: Layout = read_json(json)?;
-    if probe.layout.as_deref() != Some(EVENTS) {
-        let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
-        return Err(format_error(json, format!("expected layout `{EVENTS}`, found {found}")));
-    }
-    probe.check_version(json)?;
+    Layout::expect(json, EVENTS, "")?;
     let meta: Metadata = read_json(json)?;
-    let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
-        let why = format!("splits: expected exactly one, found {}", meta.splits.len());
-        return Err(format_error(json, why));
-    };
+    let (_, split) = only(json, "splits", &meta.splits)?;
     let array = |file: &str| NpyArray::read(&inside(dir, json, file)?);
     let column = |file: &str| -> Result<Vec<i64>, DataError> {
         let array = array(file)?;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::arrays::npy::NpyArray;
 use crate::files::{format_error, ids_below, inside, node_count, read_json, same_count};
-use crate::layouts::metadata::{Layout, METADATA};
+use crate::layouts::metadata::{Layout, METADATA, only};
 
 /// Value of `layout` in the description.
 const SERIES: &str = "series";
@@ -94,26 +94,14 @@ pub fn load_series(dir: impl AsRef<Path>) -> Result<NodeSeries, DataError> {
 }
 
 fn read(dir: &Path, json: &Path) -> Result<NodeSeries, DataError> {
-    let probe: Layout = read_json(json)?;
-    if probe.layout.as_deref() != Some(SERIES) {
-        let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
-        return Err(format_error(json, format!("expected layout `{SERIES}`, found {found}")));
-    }
-    probe.check_version(json)?;
+    Layout::expect(json, SERIES, "")?;
     let meta: Metadata = read_json(json)?;
-    let one = |what: &str, found: usize| {
-        format_error(json, format!("{what}: expected exactly one, found {found}"))
-    };
-    let (Some((ntype, node)), 1) = (meta.node_types.first_key_value(), meta.node_types.len())
-    else {
-        return Err(one("node_types", meta.node_types.len()));
-    };
+    let (ntype, node) = only(json, "node_types", &meta.node_types)?;
     let [edge] = &meta.edge_types[..] else {
-        return Err(one("edge_types", meta.edge_types.len()));
+        let why = format!("edge_types: expected exactly one, found {}", meta.edge_types.len());
+        return Err(format_error(json, why));
     };
-    let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
-        return Err(one("splits", meta.splits.len()));
-    };
+    let (_, split) = only(json, "splits", &meta.splits)?;
     let array = NpyArray::read(&inside(dir, json, &meta.series.file)?)?;
     array.expect_shape(&[None, None])?;
     let (path, steps, nodes) = (array.path.clone(), array.shape[0], array.shape[1]);

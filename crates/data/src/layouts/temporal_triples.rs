@@ -7,15 +7,12 @@ use burn_gnn_files::DataError;
 use serde::Deserialize;
 
 use crate::arrays::npy::NpyArray;
-use crate::files::{
-    format_error, ids_below, inside, node_count, read_bounded, read_json, same_count,
-};
-use crate::layouts::metadata::{Layout, METADATA, Part};
+use crate::files::{format_error, ids_below, inside, node_count, read_json, same_count};
+use crate::layouts::metadata::{Layout, METADATA, Part, only};
+use crate::layouts::triples::npy_parts::{Entities, read_names};
 
 /// Value of `layout` in the description.
 const TEMPORAL: &str = "temporal_triples";
-/// Largest accepted file of names in bytes.
-const MAX_NAMES: u64 = 1 << 30;
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -24,12 +21,6 @@ struct Metadata {
     num_relations: u64,
     relation_names_file: String,
     splits: BTreeMap<String, SplitEntry>,
-}
-
-#[derive(Deserialize)]
-struct Entities {
-    count: u64,
-    names_file: String,
 }
 
 #[derive(Deserialize)]
@@ -84,34 +75,19 @@ pub fn load_temporal_triples(dir: impl AsRef<Path>) -> Result<TemporalKnowledgeG
 }
 
 fn read(dir: &Path, json: &Path) -> Result<TemporalKnowledgeGraph, DataError> {
-    let probe: Layout = read_json(json)?;
-    if probe.layout.as_deref() != Some(TEMPORAL) {
-        let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
-        return Err(format_error(json, format!("expected layout `{TEMPORAL}`, found {found}")));
-    }
-    probe.check_version(json)?;
+    Layout::expect(json, TEMPORAL, "")?;
     let meta: Metadata = read_json(json)?;
-    let only = |what: &str, found: usize| {
-        format_error(json, format!("{what}: expected exactly one, found {found}"))
-    };
-    let (Some((ntype, entry)), 1) = (meta.node_types.first_key_value(), meta.node_types.len())
-    else {
-        return Err(only("node_types", meta.node_types.len()));
-    };
-    let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
-        return Err(only("splits", meta.splits.len()));
-    };
-    let names = |file: &str, what: &str, count: u64| -> Result<Vec<String>, DataError> {
-        let path = inside(dir, json, file)?;
-        let text = String::from_utf8(read_bounded(&path, MAX_NAMES)?).map_err(|e| {
-            format_error(&path, format!("expected UTF-8, found {}", e.utf8_error()))
-        })?;
-        same_count(&path, what, count, text.lines().count())?;
-        Ok(text.lines().map(str::to_owned).collect())
-    };
-    let entities = names(&entry.names_file, "number of entities", entry.count)?;
+    let (ntype, entry) = only(json, "node_types", &meta.node_types)?;
+    let (_, split) = only(json, "splits", &meta.splits)?;
+    let entities = read_names(dir, json, &entry.names_file, "number of entities", entry.count)?;
     node_count(json, ntype, entry.count, u64::MAX)?;
-    let relations = names(&meta.relation_names_file, "number of relations", meta.num_relations)?;
+    let relations = read_names(
+        dir,
+        json,
+        &meta.relation_names_file,
+        "number of relations",
+        meta.num_relations,
+    )?;
     let part = |part: &Part| -> Result<Vec<TimedTriple>, DataError> {
         let array = NpyArray::read(&inside(dir, json, &part.file)?)?;
         array.expect_shape(&[Some(4), None])?;

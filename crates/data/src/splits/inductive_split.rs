@@ -3,8 +3,8 @@
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{EdgeName, Graph};
 
-use crate::splits::link_split::{
-    LinkPart, LinkSplit, Links, TypeSplit, check_symmetric, draw_negatives, message_graph,
+use crate::splits::link_parts::{
+    LinkPart, LinkSplit, TypeSplit, check_symmetric, draw_negatives, first_of_pairs, message_graph,
 };
 use crate::splits::node_split::{Share, shuffled, wrong};
 
@@ -21,7 +21,7 @@ use crate::splits::node_split::{Share, shuffled, wrong};
 /// | test | those and the context of test | other edges of test nodes |
 ///
 /// Negatives are distinct pairs without an edge in the whole relation, one per supervision edge. Edges of other types are
-/// message edges of every part.
+/// message edges of every part. Parallel edges stay together: no predicted pair carries messages.
 ///
 /// ```
 /// use burn_gnn_data::InductiveLinkSplit;
@@ -40,7 +40,7 @@ pub struct InductiveLinkSplit {
     pub val: Share,
     /// Number or ratio of nodes of test. Default: 0.2.
     pub test: Share,
-    /// Number or ratio of the edges of unseen nodes that carry messages. Default: 0.5.
+    /// Number or ratio of the pairs with an edge of unseen nodes that carry messages, of each part. Default: 0.5.
     pub context: Share,
     /// Whether the relation stores each edge in both directions. A pair is then predicted once, from the smaller id.
     pub is_undirected: bool,
@@ -127,7 +127,8 @@ impl InductiveLinkSplit {
         let n = r.num_src();
         let (val, test) = (self.val.of("val", n)?, self.test.of("test", n)?);
         if val.saturating_add(test) >= n {
-            let expected = format!("fewer than the {n} nodes together, got {}", val + test);
+            let got = val.saturating_add(test);
+            let expected = format!("fewer than the {n} nodes together, got {got}");
             return Err(wrong("val and test", expected));
         }
         let mut part_of_node = vec![0usize; n];
@@ -150,15 +151,17 @@ impl InductiveLinkSplit {
             ));
         }
         // Context and predicted edges of a part, ascending.
-        let cut = |edges: Vec<u32>| -> Result<[Vec<u32>; 2], DataError> {
-            let context = self.context.of("context", edges.len())?;
-            let mut order = shuffled(edges, seed ^ 0x9e37_79b9);
-            let mut predicted = order.split_off(context);
-            order.sort_unstable();
-            predicted.sort_unstable();
-            Ok([order, predicted])
+        let first = first_of_pairs(r);
+        let cut = |edges: Vec<u32>| -> Result<(Vec<u32>, Vec<u32>), DataError> {
+            let is_first = |e: &u32| first[*e as usize] == *e;
+            let pairs: Vec<u32> = edges.iter().copied().filter(is_first).collect();
+            let context = self.context.of("context", pairs.len())?;
+            let mut context = shuffled(pairs, seed ^ 0x9e37_79b9)[..context].to_vec();
+            context.sort_unstable();
+            let has = |e: &u32| context.binary_search(&first[*e as usize]).is_ok();
+            Ok(edges.into_iter().partition(has))
         };
-        let ([val_context, val], [test_context, test]) = (cut(val)?, cut(test)?);
+        let ((val_context, val), (test_context, test)) = (cut(val)?, cut(test)?);
         let counts = [train.len(), val.len(), test.len()];
         let negatives = draw_negatives(graph, t, self.is_undirected, counts, seed)?;
         let of_type = TypeSplit {
@@ -176,17 +179,7 @@ impl InductiveLinkSplit {
                 edges.sort_unstable();
                 edges
             };
-            let edge_ids = of_type.parts[which].clone();
-            let endpoints = |of: &[u32]| edge_ids.iter().map(|&e| of[e as usize]).collect();
-            let (negative_src, negative_dst) = of_type.negatives[which].clone();
-            let links = Links {
-                etype: name.clone(),
-                src: endpoints(r.src()),
-                dst: endpoints(r.dst()),
-                negative_src,
-                negative_dst,
-                edge_ids: edge_ids.clone(),
-            };
+            let links = of_type.links(graph, which, of_type.parts[which].clone());
             let graph = message_graph(graph, std::slice::from_ref(&of_type), messages)?;
             Ok(LinkPart { graph, links: vec![links] })
         };

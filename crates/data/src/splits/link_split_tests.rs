@@ -348,6 +348,11 @@ fn pairs_of_low_degree_are_predicted() {
     let g = Graph::homogeneous(7, src, dst).unwrap();
     let how = RandomLinkSplit::new().with_val(0).with_test(2).with_order(LinkOrder::Degree);
     assert_eq!(how.split(&g, 3).unwrap().test.links[0].edge_ids, [6, 7]);
+    // One of the path is predicted; the disjoint pair is the other one.
+    let split = how.with_test(1).with_disjoint_train(1).split(&g, 3).unwrap();
+    let mut of_path = [&split.train, &split.test].map(|part| part.links[0].edge_ids[0]);
+    of_path.sort_unstable();
+    assert_eq!((of_path, split.train.links[0].edge_ids.len()), ([6, 7], 1));
 }
 
 #[test]
@@ -388,4 +393,24 @@ fn unseen_nodes_have_a_context() {
         assert!(nodes(part).len() > seen.len(), "unseen nodes have a context");
     }
     assert!(InductiveLinkSplit::new().with_val(40).split(&g, 0).is_err());
+}
+
+#[test]
+fn parallel_edges_of_unseen_nodes_stay_together() {
+    let n = 30u32;
+    // Every pair three times.
+    let pairs = (0..3 * 90u32).map(|e| (e % 90 % n, (e % 90 % n + 1 + e % 90 / n) % n));
+    let (src, dst) = pairs.unzip();
+    let g = Graph::homogeneous(30, src, dst).unwrap();
+    for seed in 0..5 {
+        let split = InductiveLinkSplit::new().with_context(0.5).split(&g, seed).unwrap();
+        for part in [&split.val, &split.test] {
+            let (r, links) = (&part.graph.relations()[0], &part.links[0]);
+            let messages: Vec<(u32, u32)> =
+                r.src().iter().copied().zip(r.dst().iter().copied()).collect();
+            assert!(!links.src.is_empty() && links.src.len().is_multiple_of(3));
+            let predicted = links.src.iter().copied().zip(links.dst.iter().copied());
+            assert!(predicted.into_iter().all(|pair| !messages.contains(&pair)), "seed {seed}");
+        }
+    }
 }

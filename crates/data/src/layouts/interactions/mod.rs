@@ -15,8 +15,9 @@ use crate::dataset::Features;
 use crate::files::{
     format_error, ids_below, inside, node_count, read_json, referenced, same_count, unknown_ntype,
 };
-use crate::layouts::metadata::{Layout, METADATA, Part};
+use crate::layouts::metadata::{FOR_NODES, Layout, METADATA, Part, only};
 use crate::layouts::npy_layout::{FeatureEntry, Reader};
+use crate::splits::node_split::wrong;
 
 /// Value of `layout` in the description of interactions.
 const INTERACTIONS: &str = "interactions";
@@ -142,7 +143,7 @@ impl InteractionPart {
     /// Holds a share of the interactions out, at random or, where they have times, the latest: the rest and the held-out
     /// part, both in the order of this part. The same seed returns the same parts.
     ///
-    /// Interactions of one time are in the same part.
+    /// Interactions of one time are in the same part, the rest, so that the held-out part may be smaller than the share.
     ///
     /// ```
     /// use burn_gnn_data::InteractionPart;
@@ -153,8 +154,18 @@ impl InteractionPart {
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Split`] for a share outside of `0.0..=1.0`.
+    /// [`DataError::Split`] for a share outside of `0.0..=1.0`, and for lists of different lengths.
     pub fn hold_out(&self, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
+        let lengths = [
+            Some(self.items.len()),
+            self.ratings.as_ref().map(Vec::len),
+            self.times.as_ref().map(Vec::len),
+        ];
+        if let Some(found) = lengths.into_iter().flatten().find(|&n| n != self.len()) {
+            let expected =
+                format!("{} entries in each list, one per user, got {found}", self.len());
+            return Err(wrong("interactions", expected));
+        }
         let cut =
             crate::splits::time_split::hold_out(self.len(), self.times.as_deref(), share, seed)?;
         Ok((self.select(&cut.0), self.select(&cut.1)))
@@ -180,20 +191,9 @@ pub fn load_interactions(dir: impl AsRef<Path>) -> Result<Interactions, DataErro
 }
 
 fn read(dir: &Path, json: &Path) -> Result<Interactions, DataError> {
-    let probe: Layout = read_json(json)?;
-    if probe.layout.as_deref() != Some(INTERACTIONS) {
-        let found = probe.layout.as_ref().map_or("none".into(), |l| format!("`{l}`"));
-        let why = format!(
-            "expected layout `{INTERACTIONS}`, found {found}; read data for node classification with `load_dataset`"
-        );
-        return Err(format_error(json, why));
-    }
-    probe.check_version(json)?;
+    Layout::expect(json, INTERACTIONS, FOR_NODES)?;
     let meta: Metadata = read_json(json)?;
-    let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
-        let why = format!("splits: expected exactly one, found {}", meta.splits.len());
-        return Err(format_error(json, why));
-    };
+    let (_, split) = only(json, "splits", &meta.splits)?;
     let path = |file: &str| inside(dir, json, file);
     let parts = [
         Some(("train", &split.train)),
@@ -239,8 +239,11 @@ fn read(dir: &Path, json: &Path) -> Result<Interactions, DataError> {
                 !r.is_finite() || (!described.values.is_empty() && !described.values.contains(r))
             })
         {
-            let why =
-                format!("rating of entry {i}: expected one of {:?}, found {r}", described.values);
+            let expected = match &described.values[..] {
+                [] => "a finite number".to_owned(),
+                values => format!("one of {values:?}"),
+            };
+            let why = format!("rating of entry {i}: expected {expected}, found {r}");
             return Err(format_error(&path(rating_file.unwrap_or_default())?, why));
         }
         Ok(InteractionPart {

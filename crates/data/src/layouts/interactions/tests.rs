@@ -55,6 +55,9 @@ fn a_small_set() {
     assert_eq!(set.train, train);
     assert_eq!((set.test.pairs().collect::<Vec<_>>(), set.test.times), (vec![(0, 1)], None));
     assert_eq!((set.graph.num_edges("near").unwrap(), set.val), (1, None));
+    let short = InteractionPart { times: Some(vec![7]), ..train.clone() };
+    let e = short.hold_out(0.4, 0).unwrap_err().to_string();
+    assert!(e.contains("3 entries in each list, one per user, got 1"), "{e}");
     // The latest.
     let (rest, held) = train.hold_out(0.4, 0).unwrap();
     assert_eq!((rest.items, held.items), (vec![2, 0], vec![1]));

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::arrays::npy::NpyArray;
 use crate::files::{format_error, ids_below, inside, node_count, read_json, same_count};
-use crate::layouts::metadata::{LINKS, Layout, METADATA};
+use crate::layouts::metadata::{FOR_NODES, LINKS, Layout, METADATA, only};
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -85,26 +85,10 @@ pub fn load_links(dir: impl AsRef<Path>) -> Result<LinkSet, DataError> {
 }
 
 fn read(dir: &Path, json: &Path) -> Result<LinkSet, DataError> {
-    let probe: Layout = read_json(json)?;
-    if probe.layout.as_deref() != Some(LINKS) {
-        let found = probe.layout.as_ref().map_or("none".into(), |l| format!("`{l}`"));
-        let why = format!(
-            "expected layout `{LINKS}`, found {found}; read data for node classification with `load_dataset`"
-        );
-        return Err(format_error(json, why));
-    }
-    probe.check_version(json)?;
+    Layout::expect(json, LINKS, FOR_NODES)?;
     let meta: Metadata = read_json(json)?;
-    let only = |what: &str, n: usize| {
-        format_error(json, format!("{what}: expected exactly one, found {n}"))
-    };
-    let (Some((ntype, nodes)), 1) = (meta.node_types.first_key_value(), meta.node_types.len())
-    else {
-        return Err(only("node_types", meta.node_types.len()));
-    };
-    let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
-        return Err(only("splits", meta.splits.len()));
-    };
+    let (ntype, nodes) = only(json, "node_types", &meta.node_types)?;
+    let (_, split) = only(json, "splits", &meta.splits)?;
     let num_nodes = node_count(json, ntype, nodes.count, 0)?;
     let pairs = |file: &str, count: Option<u64>| -> Result<Vec<NodePair>, DataError> {
         let array = NpyArray::read(&inside(dir, json, file)?)?;

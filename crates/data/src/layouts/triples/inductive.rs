@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::arrays::npy::NpyArray;
 use crate::files::{format_error, ids_below, inside, node_count, read_json};
-use crate::layouts::metadata::{INDUCTIVE_TRIPLES, Layout, METADATA, Part};
+use crate::layouts::metadata::{INDUCTIVE_TRIPLES, Layout, METADATA, Part, only};
 use crate::layouts::triples::knowledge_graph::KnowledgeGraph;
 use crate::layouts::triples::npy_parts::{Entities, read_names, read_triples};
 
@@ -114,20 +114,9 @@ pub fn load_inductive_triples(dir: impl AsRef<Path>) -> Result<InductiveKnowledg
 }
 
 fn read(dir: &Path, json: &Path) -> Result<InductiveKnowledgeGraph, DataError> {
-    let probe: Layout = read_json(json)?;
-    if probe.layout.as_deref() != Some(INDUCTIVE_TRIPLES) {
-        let found = probe.layout.as_ref().map_or("none".into(), |l| format!("`{l}`"));
-        let why = format!(
-            "expected layout `{INDUCTIVE_TRIPLES}`, found {found}; read knowledge graphs with `load_knowledge_graph`"
-        );
-        return Err(format_error(json, why));
-    }
-    probe.check_version(json)?;
+    Layout::expect(json, INDUCTIVE_TRIPLES, "; read knowledge graphs with `load_knowledge_graph`")?;
     let meta: Metadata = read_json(json)?;
-    let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
-        let why = format!("splits: expected exactly one, found {}", meta.splits.len());
-        return Err(format_error(json, why));
-    };
+    let (_, split) = only(json, "splits", &meta.splits)?;
     let what = "number of relations";
     let relations = read_names(dir, json, &meta.relation_names_file, what, meta.num_relations)?;
     let graph = |ntype: &str, parts: [&Part; 3]| -> Result<KnowledgeGraph, DataError> {

@@ -3,7 +3,7 @@
 mod inductive;
 mod knowledge_graph;
 mod negatives;
-mod npy_parts;
+pub(super) mod npy_parts;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -15,7 +15,7 @@ use burn_gnn_files::DataError;
 use serde::Deserialize;
 
 use crate::files::{format_error, node_count, read_json};
-use crate::layouts::metadata::{Layout, METADATA, Part, TRIPLES};
+use crate::layouts::metadata::{FOR_NODES, Layout, METADATA, Part, TRIPLES, only};
 pub use inductive::{EntityNegatives, InductiveKnowledgeGraph, load_inductive_triples};
 pub use knowledge_graph::{KnowledgeGraph, Triple};
 pub use negatives::{TripleNegatives, load_triple_negatives};
@@ -98,26 +98,10 @@ fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, DataError> {
         );
         return Err(format_error(dir, why));
     }
-    let probe: Layout = read_json(&json)?;
-    if probe.layout.as_deref() != Some(TRIPLES) {
-        let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
-        let why = format!(
-            "expected layout `{TRIPLES}`, found {found}; read data for node classification with `load_dataset`"
-        );
-        return Err(format_error(&json, why));
-    }
-    probe.check_version(&json)?;
+    Layout::expect(&json, TRIPLES, FOR_NODES)?;
     let meta: Metadata = read_json(&json)?;
-    let only = |what: &str, found: usize| {
-        format_error(&json, format!("{what}: expected exactly one, found {found}"))
-    };
-    let (Some((ntype, entities)), 1) = (meta.node_types.first_key_value(), meta.node_types.len())
-    else {
-        return Err(only("node_types", meta.node_types.len()));
-    };
-    let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
-        return Err(only("splits", meta.splits.len()));
-    };
+    let (ntype, entities) = only(&json, "node_types", &meta.node_types)?;
+    let (_, split) = only(&json, "splits", &meta.splits)?;
     let entity_names =
         read_names(dir, &json, &entities.names_file, "number of entities", entities.count)?;
     node_count(&json, ntype, entities.count, u64::MAX)?;

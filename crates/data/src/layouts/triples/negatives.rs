@@ -5,7 +5,7 @@ use std::path::Path;
 use burn_gnn_files::DataError;
 use serde::Deserialize;
 
-use crate::files::{format_error, read_json};
+use crate::files::read_json;
 use crate::layouts::metadata::{Layout, METADATA, Part, TRIPLES};
 use crate::layouts::triples::knowledge_graph::{KnowledgeGraph, Triple};
 use crate::layouts::triples::npy_parts::read_triples;
@@ -51,17 +51,7 @@ pub fn load_triple_negatives(
     let dir = dir.as_ref();
     let json = dir.join(METADATA);
     let read = || -> Result<Option<TripleNegatives>, DataError> {
-        let probe: Layout = read_json(&json)?;
-        if probe.layout.as_deref() != Some(TRIPLES) {
-            let found = probe.layout.as_ref().map_or("none".into(), |l| format!("`{l}`"));
-            return Err(format_error(
-                &json,
-                format!(
-                    "expected layout `{TRIPLES}`, found {found}; false triples are stored in it alone"
-                ),
-            ));
-        }
-        probe.check_version(&json)?;
+        Layout::expect(&json, TRIPLES, "; other layouts have no false triples")?;
         let meta: Metadata = read_json(&json)?;
         let Some(parts) = meta.hard_negatives else { return Ok(None) };
         let part =

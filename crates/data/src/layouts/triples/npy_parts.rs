@@ -15,13 +15,13 @@ const MAX_NAMES: u64 = 1 << 30;
 
 /// The entities of a graph in a description.
 #[derive(Deserialize)]
-pub(super) struct Entities {
-    pub(super) count: u64,
-    pub(super) names_file: String,
+pub(in crate::layouts) struct Entities {
+    pub(in crate::layouts) count: u64,
+    pub(in crate::layouts) names_file: String,
 }
 
 /// Reads a file with one name per line; `json` is the description that names it.
-pub(super) fn read_names(
+pub(in crate::layouts) fn read_names(
     dir: &Path,
     json: &Path,
     file: &str,
