@@ -5,8 +5,9 @@
 //! cargo run --release --example reproduce -- published --data DIR --json      # all sets in DIR, or the set DIR
 //! ```
 //!
-//! Options of a model are those of its file in `settings`, chosen on validation data; a set without a file is trained with
-//! the best of a few defaults on its validation data.
+//! Options of a model of knowledge graphs are those of its file in `settings`, chosen on validation data; a set without a
+//! file is trained with the best of a few defaults on its validation data. Options of other models are in the module of
+//! their family.
 
 mod inductive;
 mod knowledge;

@@ -1,4 +1,7 @@
 //! Signals on the nodes of a fixed graph: a graph convolution with a recurrent unit, and ridge regression.
+//!
+//! The last tenth of the training times is validation, which chooses the step. Figures are of windows within the test
+//! times; with `--tune` they are of validation, without a baseline.
 
 use std::time::Instant;
 
@@ -38,6 +41,10 @@ pub(crate) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Resul
                     of(val.mse)
                 ));
             })?;
+            if args.tune {
+                ours.push(of(fitted.val.mse));
+                continue;
+            }
             let test = fitted.evaluate(series.test.clone());
             args.note(format_args!(
                 "seed {seed}  test {metric} {:.4}  mae {:.4}",
@@ -50,9 +57,9 @@ pub(crate) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Resul
             set: set.name.clone(),
             model: MODEL.to_owned(),
             protocol: format!("{} past values, the next {horizon} predicted", series.lags),
-            metric: metric.to_owned(),
+            metric: if args.tune { format!("valid {metric}") } else { metric.to_owned() },
             published,
-            baseline: Some(of(ridge(&series, horizon))),
+            baseline: (!args.tune).then(|| of(ridge(&series, horizon))),
             ours,
             seconds: start.elapsed().as_secs_f64(),
         });
@@ -68,7 +75,8 @@ fn ridge(series: &NodeSeries, horizon: usize) -> f64 {
     let input = |end: usize, node: usize| -> Vec<f64> {
         (0..lags).map(|lag| value(end - lag, node)).chain([1.0]).collect()
     };
-    let ends = |part: &std::ops::Range<usize>| part.start + lags - 1..part.end - horizon;
+    let ends =
+        |part: &std::ops::Range<usize>| part.start + lags - 1..part.end.saturating_sub(horizon);
     let width = lags + 1;
     let mut square = 0.0;
     for step in 1..=horizon {

@@ -1,8 +1,10 @@
 //! Links of events in time: EdgeBank and learned models against one random destination per event.
 //!
-//! Events are read as DyGLib reads them: in batches of 200 for EdgeBank and for the memory of TGN, and strictly before the
-//! time of each event for the latest events of a node. Validation chooses the epoch; the test is read once per seed.
+//! EdgeBank and the memory of TGN read events in batches of about 200, as in DyGLib, but no batch ends between events of
+//! equal times. The latest events of a node are strictly before the time of each query. Validation chooses the epoch; the
+//! test is read once per seed, and not at all with `--tune`.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -10,8 +12,7 @@ use burn::tensor::Device;
 use burn_gnn::data::{EventDataset, load_events};
 use burn_gnn::links::{
     DyGFormerConfig, EdgeBank, EventFitConfig, EventHistory, EventModel, EventTask,
-    GraphMixerConfig, LinkQueries, TgnConfig, evaluate_events, fit_events, pair_metrics,
-    random_destinations,
+    GraphMixerConfig, TgnConfig, evaluate_events, fit_events, pair_metrics, random_destinations,
 };
 use burn_gnn::models::seeded;
 
@@ -54,33 +55,39 @@ fn periods(set: &EventDataset) -> [f64; 2] {
 }
 
 fn of_events(args: &Args, set: &EventDataset, emit: &mut dyn FnMut(Row)) -> Result<()> {
-    let all = set.events.destinations();
-    let negatives = |given: &Option<Vec<u32>>, part: std::ops::Range<usize>, epoch| match given {
+    // Without given negatives: destinations up to the end of the part, so that validation does not depend on the test.
+    let negatives = |given: &Option<Vec<u32>>, part: Range<usize>, epoch| match given {
         Some(given) => given.clone(),
-        None => random_destinations(&all, 0, epoch, part),
+        None => {
+            let seen = set.events.slice(0..part.end).destinations();
+            random_destinations(&seen, 0, epoch, part)
+        }
     };
     let val_negatives = negatives(&set.val_negatives, set.split.val.clone(), 1);
     let test_negatives = negatives(&set.test_negatives, set.split.test.clone(), 2);
-    let baseline =
-        bank_ap(set, EdgeBank::new().with_both_directions().with_popularity(), &test_negatives)?;
+    // The part of the figures.
+    let (part, negatives, metric) = match args.tune {
+        true => (&set.split.val, &val_negatives, "valid ap"),
+        false => (&set.split.test, &test_negatives, "ap"),
+    };
+    let bank = |bank| bank_ap(set, bank, part.clone(), negatives);
+    let both = || EdgeBank::new().with_both_directions().with_popularity();
+    let baseline = bank(both())?;
     let row = |model: &str, protocol: &str, ours: Vec<f64>, seconds| Row {
         set: set.name.clone(),
         model: model.to_owned(),
         protocol: format!("split by time, 1 random destination per event; {protocol}"),
-        metric: "ap".to_owned(),
+        metric: metric.to_owned(),
         published: published(&set.name, model),
         baseline: Some(baseline),
         ours,
         seconds,
     };
-    for (model, bank) in [
-        ("edgebank", EdgeBank::new()),
-        ("edgebank_both", EdgeBank::new().with_both_directions().with_popularity()),
-    ] {
+    for (model, memory) in [("edgebank", EdgeBank::new()), ("edgebank_both", both())] {
         if args.wants(&set.name, model) {
             let start = Instant::now();
-            let ap = bank_ap(set, bank, &test_negatives)?;
-            let protocol = "reads batches of 200";
+            let ap = bank(memory)?;
+            let protocol = "pairs of earlier batches of 200";
             emit(row(model, protocol, vec![ap], start.elapsed().as_secs_f64()));
         }
     }
@@ -142,7 +149,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Test figures of all seeds, and seconds.
+    /// Test figures of all seeds, or validation figures with `--tune`, and seconds.
     fn train<M: EventModel>(
         &self,
         build: impl Fn() -> Result<M>,
@@ -166,6 +173,10 @@ impl Run<'_> {
                     e.loss, e.val.ap, e.seconds
                 ));
             })?;
+            if self.args.tune {
+                ours.push(fitted.val.ap);
+                continue;
+            }
             let mut state = fitted.state;
             let test = evaluate_events(
                 &fitted.model,
@@ -185,19 +196,15 @@ impl Run<'_> {
     }
 }
 
-/// Test figure of a baseline that reads batches of 200 events.
-fn bank_ap(set: &EventDataset, mut bank: EdgeBank, negatives: &[u32]) -> Result<f64> {
-    let (events, test) = (&set.events, set.split.test.clone());
-    bank.advance(events, 0..test.start);
-    let (mut positive, mut negative) = (vec![], vec![]);
-    for start in test.clone().step_by(BATCH) {
-        let batch = start..(start + BATCH).min(test.end);
-        let of = &negatives[batch.start - test.start..batch.end - test.start];
-        let scores = bank.scores(&LinkQueries::with_negatives(events, batch.clone(), of));
-        let (p, n) = scores.split_at(batch.len());
-        positive.extend(p.iter().map(|&s| s as f32));
-        negative.extend(n.iter().map(|&s| s as f32));
-        bank.advance(events, batch);
-    }
+/// AP of a baseline on a part of the events, in batches of 200.
+fn bank_ap(
+    set: &EventDataset,
+    mut bank: EdgeBank,
+    part: Range<usize>,
+    negatives: &[u32],
+) -> Result<f64> {
+    let events = &set.events;
+    bank.advance(events, 0..part.start);
+    let (positive, negative) = bank.score_events(events, part, negatives, BATCH)?;
     Ok(pair_metrics(&positive, &negative)?.ap)
 }
