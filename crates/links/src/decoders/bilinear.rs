@@ -7,7 +7,7 @@ use burn_gnn_models::ModelError;
 use burn_gnn_models::internal::Init;
 use burn_gnn_ops::matmul_rows;
 
-use super::check::{accept, check_no_relations, check_size};
+use super::check::{accept, check_no_relations, check_size, panicking_init};
 use super::decoder::{Decoder, Side};
 
 /// Describes a [`Bilinear`] decoder.
@@ -44,16 +44,9 @@ impl BilinearConfig {
         ModelError::check_sizes(&[("d_src", self.d_src), ("d_dst", self.d_dst)], 0.0)?;
         Ok(Bilinear { weight: Init::glorot(device).matrix([self.d_src, self.d_dst]) })
     }
-
-    /// As [`try_init`](Self::try_init), but panics.
-    ///
-    /// # Panics
-    /// [`try_init`](Self::try_init) returns an error.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> Bilinear {
-        accept("bilinear", self.try_init(device))
-    }
 }
+
+panicking_init!(BilinearConfig => Bilinear, "bilinear");
 
 impl Decoder for Bilinear {
     #[track_caller]

@@ -1,5 +1,6 @@
 //! Validates the arguments of decoders.
 
+use burn::module::Param;
 use burn::tensor::{Int, Tensor};
 use burn_gnn_models::ModelError;
 
@@ -61,4 +62,42 @@ pub(super) fn accept_query(
     let ids = accept(decoder, ids);
     let Some(relations) = relations else { unreachable!("`relation_ids` rejects `None`") };
     (relations, ids)
+}
+
+/// Checks embeddings and relations of a query, and returns the row of `table` of each relation.
+#[track_caller]
+pub(super) fn relation_rows(
+    decoder: &str,
+    d: usize,
+    table: &Param<Tensor<2>>,
+    given: &Tensor<2>,
+    relations: Option<Tensor<1, Int>>,
+) -> Tensor<2> {
+    let (relations, _) = accept_query(decoder, d, table.dims()[0], given, relations);
+    table.val().select(0, relations)
+}
+
+/// Implements `init` of a config, which panics with the name of the decoder if `try_init` returns an error.
+macro_rules! panicking_init {
+    ($config:ident => $decoder:ident, $name:literal) => {
+        impl $config {
+            /// As [`try_init`](Self::try_init), but panics.
+            ///
+            /// # Panics
+            /// [`try_init`](Self::try_init) returns an error.
+            #[track_caller]
+            pub fn init(&self, device: &Device) -> $decoder {
+                $crate::decoders::check::accept($name, self.try_init(device))
+            }
+        }
+    };
+}
+
+pub(super) use panicking_init;
+
+/// Checks that pairs have as many sources as destinations.
+#[track_caller]
+pub(super) fn accept_pairs(decoder: &str, src: &Tensor<2>, dst: &Tensor<2>) {
+    let [rows, expected] = [dst, src].map(|x| x.dims()[0]);
+    accept(decoder, ModelError::check_length("rows of dst", "one per row of src", expected, rows));
 }

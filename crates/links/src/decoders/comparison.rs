@@ -7,7 +7,7 @@ use burn_gnn_ops::matmul_rows;
 
 use super::check::accept;
 
-/// Numbers that a block of [`Comparison::all`] may allocate for distances that are no product.
+/// Numbers that a block of [`Comparison::all`] may allocate for distances that are not a matrix product.
 const BLOCK: usize = 1 << 20;
 
 /// Added to a sum of squares before its root, so that gradients stay finite.
@@ -34,17 +34,14 @@ impl Comparison {
     /// Both `[n, d]`, result `[n]`.
     ///
     /// # Panics
-    /// Shapes differ.
+    /// Shapes differ, or with [`Modulus`](Self::Modulus) the feature size is odd.
     #[track_caller]
     pub fn pairs(self, queries: Tensor<2>, candidates: Tensor<2>) -> Tensor<1> {
         let ([n, d], [rows, columns]) = (queries.dims(), candidates.dims());
         accept(
             "comparison",
-            ModelError::check_length("rows of candidates", "one per query", n, rows).and_then(
-                |()| {
-                    ModelError::check_length("feature size of candidates", "of queries", d, columns)
-                },
-            ),
+            ModelError::check_length("rows of candidates", "one per query", n, rows)
+                .and_then(|()| self.check_columns(d, columns)),
         );
         let scores = match self {
             Self::Dot => (queries * candidates).sum_dim(1),
@@ -69,10 +66,7 @@ impl Comparison {
     #[track_caller]
     pub fn all(self, queries: Tensor<2>, candidates: Tensor<2>) -> Tensor<2> {
         let ([n, d], [m, columns]) = (queries.dims(), candidates.dims());
-        accept(
-            "comparison",
-            ModelError::check_length("feature size of candidates", "of queries", d, columns),
-        );
+        accept("comparison", self.check_columns(d, columns));
         match self {
             Self::Dot => matmul_rows(queries, candidates.transpose()),
             Self::L2 => {
@@ -97,6 +91,17 @@ impl Comparison {
                 Tensor::cat((0..m).step_by(block).map(of_block).collect(), 1)
             }
         }
+    }
+
+    /// Checks the feature sizes of queries and candidates.
+    fn check_columns(self, queries: usize, candidates: usize) -> Result<(), ModelError> {
+        let arg = "feature size of candidates";
+        ModelError::check_length(arg, "that of the queries", queries, candidates)?;
+        if self == Self::Modulus {
+            let parts = ("parts of a complex number", 2);
+            ModelError::check_divides(parts, ("feature size of queries", queries))?;
+        }
+        Ok(())
     }
 }
 

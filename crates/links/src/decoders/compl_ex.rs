@@ -6,7 +6,7 @@ use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_models::internal::Init;
 use burn_gnn_models::{Framework, ModelError, ParamMapping, Pretrained};
 
-use super::check::{accept, accept_query};
+use super::check::{panicking_init, relation_rows};
 use super::decoder::{Decoder, Side};
 
 /// Describes a [`ComplEx`] decoder.
@@ -49,16 +49,9 @@ impl ComplExConfig {
         ModelError::check_divides(("parts of a complex number", 2), ("d", self.d))?;
         Ok(ComplEx { relations: Init::glorot(device).matrix([self.num_relations, self.d]) })
     }
-
-    /// As [`try_init`](Self::try_init), but panics.
-    ///
-    /// # Panics
-    /// [`try_init`](Self::try_init) returns an error.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> ComplEx {
-        accept("compl_ex", self.try_init(device))
-    }
 }
+
+panicking_init!(ComplExConfig => ComplEx, "compl_ex");
 
 impl Decoder for ComplEx {
     /// With `replaced` tails, `h r`; with `replaced` heads, `t conj(r)`, because `Re(h r conj(t)) = Re(h conj(t conj(r)))`.
@@ -69,9 +62,8 @@ impl Decoder for ComplEx {
         relations: Option<Tensor<1, Int>>,
         replaced: Side,
     ) -> Tensor<2> {
-        let [count, d] = self.relations.dims();
-        let (relations, _) = accept_query("compl_ex", d, count, &given, relations);
-        let r = self.relations.val().select(0, relations);
+        let [_, d] = self.relations.dims();
+        let r = relation_rows("compl_ex", d, &self.relations, &given, relations);
         let half = d / 2;
         let parts = |x: Tensor<2>| (x.clone().slice_dim(1, 0..half), x.slice_dim(1, half..d));
         let ((re, im), (c, s)) = (parts(given), parts(r));

@@ -2,9 +2,8 @@
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor};
-use burn_gnn_models::ModelError;
 
-use super::check::accept;
+use super::check::accept_pairs;
 use super::comparison::Comparison;
 
 /// The endpoint of a pair that candidates replace.
@@ -19,7 +18,7 @@ pub enum Side {
 /// Scores pairs of embeddings; a larger score means a likelier link.
 ///
 /// A decoder combines the given endpoint and the relation to a [`query`](Self::query), and compares it with candidates
-/// for the other endpoint. The comparison of a pair and of a matrix of candidates follow from
+/// for the other endpoint. The scores of pairs and of queries against all candidates follow from
 /// [`comparison`](Self::comparison). A decoder whose score is no comparison of a query with a candidate overrides
 /// [`score`](Self::score) and [`score_all`](Self::score_all).
 ///
@@ -81,12 +80,6 @@ pub trait Decoder: Module {
         Comparison::Dot
     }
 
-    /// Whether a score is the [`comparison`](Self::comparison) of a query with the embedding of the candidate. A decoder
-    /// that overrides [`score`](Self::score) returns `false`.
-    fn is_comparison(&self) -> bool {
-        true
-    }
-
     /// Whether embeddings are complex numbers: real parts in the first half of the columns, imaginary parts in the second.
     fn is_complex(&self) -> bool {
         false
@@ -110,13 +103,7 @@ pub trait Decoder: Module {
         relations: Option<Tensor<1, Int>>,
         dst: Tensor<2>,
     ) -> Tensor<1> {
-        let rows = ModelError::check_length(
-            "rows of dst",
-            "one per row of src",
-            src.dims()[0],
-            dst.dims()[0],
-        );
-        accept("decoder", rows);
+        accept_pairs("decoder", &src, &dst);
         self.comparison().pairs(self.query(src, relations, Side::Tail), dst)
     }
 

@@ -6,7 +6,7 @@ use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_models::internal::Init;
 use burn_gnn_models::{Framework, ModelError, ParamMapping, Pretrained};
 
-use super::check::{accept, accept_query};
+use super::check::{panicking_init, relation_rows};
 use super::decoder::{Decoder, Side};
 
 /// Describes a [`DistMult`] decoder.
@@ -49,23 +49,16 @@ impl DistMultConfig {
         ModelError::check_sizes(&[("num_relations", self.num_relations), ("d", self.d)], 0.0)?;
         Ok(DistMult { relations: Init::glorot(device).matrix([self.num_relations, self.d]) })
     }
-
-    /// As [`try_init`](Self::try_init), but panics.
-    ///
-    /// # Panics
-    /// [`try_init`](Self::try_init) returns an error.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> DistMult {
-        accept("dist_mult", self.try_init(device))
-    }
 }
+
+panicking_init!(DistMultConfig => DistMult, "dist_mult");
 
 impl Decoder for DistMult {
     #[track_caller]
     fn query(&self, given: Tensor<2>, relations: Option<Tensor<1, Int>>, _: Side) -> Tensor<2> {
-        let [count, d] = self.relations.dims();
-        let (relations, _) = accept_query("dist_mult", d, count, &given, relations);
-        given * self.relations.val().select(0, relations)
+        let [_, d] = self.relations.dims();
+        let r = relation_rows("dist_mult", d, &self.relations, &given, relations);
+        given * r
     }
     fn relation_embeddings(&self) -> Option<Tensor<2>> {
         Some(self.relations.val())

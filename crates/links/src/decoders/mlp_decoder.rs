@@ -8,7 +8,9 @@ use burn_gnn_models::internal::Init;
 use burn_gnn_models::{Mlp, MlpConfig, ModelError};
 use burn_gnn_ops::matmul_rows;
 
-use super::check::{accept, accept_query, check_no_relations, check_size};
+use super::check::{
+    accept, accept_pairs, check_no_relations, check_size, panicking_init, relation_rows,
+};
 use super::decoder::{Decoder, Side};
 
 /// Numbers that a block of candidates may allocate.
@@ -83,16 +85,9 @@ impl MlpDecoderConfig {
             rest: MlpConfig::new(widths).try_init(device)?,
         })
     }
-
-    /// As [`try_init`](Self::try_init), but panics.
-    ///
-    /// # Panics
-    /// [`try_init`](Self::try_init) returns an error.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> MlpDecoder {
-        accept("mlp_decoder", self.try_init(device))
-    }
 }
+
+panicking_init!(MlpDecoderConfig => MlpDecoder, "mlp_decoder");
 
 impl MlpDecoder {
     /// First layer for candidates.
@@ -119,11 +114,7 @@ impl Decoder for MlpDecoder {
                 accept("mlp_decoder", checked);
                 None
             }
-            Some(table) => {
-                let count = table.dims()[0];
-                let (ids, _) = accept_query("mlp_decoder", d, count, &given, relations);
-                Some(table.val().select(0, ids))
-            }
+            Some(table) => Some(relation_rows("mlp_decoder", d, table, &given, relations)),
         };
         let weight = if replaced == Side::Tail { &self.src } else { &self.dst };
         let query = matmul_rows(given, weight.val()) + self.bias.val();
@@ -131,9 +122,6 @@ impl Decoder for MlpDecoder {
             Some(r) => query + r,
             None => query,
         }
-    }
-    fn is_comparison(&self) -> bool {
-        false
     }
     fn relation_embeddings(&self) -> Option<Tensor<2>> {
         self.relations.as_ref().map(|r| r.val())
@@ -145,13 +133,7 @@ impl Decoder for MlpDecoder {
         relations: Option<Tensor<1, Int>>,
         dst: Tensor<2>,
     ) -> Tensor<1> {
-        let rows = ModelError::check_length(
-            "rows of dst",
-            "one per row of src",
-            src.dims()[0],
-            dst.dims()[0],
-        );
-        accept("mlp_decoder", rows);
+        accept_pairs("mlp_decoder", &src, &dst);
         let query = self.query(src, relations, Side::Tail);
         self.rest.forward(relu(query + self.candidates(dst, Side::Tail))).squeeze_dim(1)
     }

@@ -6,7 +6,7 @@ use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_models::ModelError;
 use burn_gnn_models::internal::Init;
 
-use super::check::{accept, accept_query};
+use super::check::{accept_query, panicking_init};
 use super::decoder::{Decoder, Side};
 use super::relation_matrices::multiply;
 
@@ -52,16 +52,9 @@ impl RescalConfig {
         let shape = [self.num_relations, self.d, self.d];
         Ok(Rescal { relations: Init::glorot(device).weight(shape, (self.d, self.d)) })
     }
-
-    /// As [`try_init`](Self::try_init), but panics.
-    ///
-    /// # Panics
-    /// [`try_init`](Self::try_init) returns an error.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> Rescal {
-        accept("rescal", self.try_init(device))
-    }
 }
+
+panicking_init!(RescalConfig => Rescal, "rescal");
 
 impl Decoder for Rescal {
     #[track_caller]

@@ -7,7 +7,7 @@ use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_models::internal::Init;
 use burn_gnn_models::{Framework, ModelError, ParamMapping, Pretrained};
 
-use super::check::{accept, accept_query};
+use super::check::{panicking_init, relation_rows};
 use super::comparison::Comparison;
 use super::compl_ex::product;
 use super::decoder::{Decoder, Side};
@@ -69,16 +69,9 @@ impl RotatEConfig {
         let phases = Init { initializer, device }.matrix([self.num_relations, self.d / 2]);
         Ok(RotatE { phases, norm: self.norm })
     }
-
-    /// As [`try_init`](Self::try_init), but panics.
-    ///
-    /// # Panics
-    /// [`try_init`](Self::try_init) returns an error.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> RotatE {
-        accept("rotat_e", self.try_init(device))
-    }
 }
+
+panicking_init!(RotatEConfig => RotatE, "rotat_e");
 
 impl Decoder for RotatE {
     /// With `replaced` tails, `h e^(i r)`; with `replaced` heads, `t e^(-i r)`, because a rotation keeps distances.
@@ -89,9 +82,8 @@ impl Decoder for RotatE {
         relations: Option<Tensor<1, Int>>,
         replaced: Side,
     ) -> Tensor<2> {
-        let [count, half] = self.phases.dims();
-        let (relations, _) = accept_query("rotat_e", 2 * half, count, &given, relations);
-        let r = self.phases.val().select(0, relations);
+        let [_, half] = self.phases.dims();
+        let r = relation_rows("rotat_e", 2 * half, &self.phases, &given, relations);
         let (re, im) = (given.clone().slice_dim(1, 0..half), given.slice_dim(1, half..2 * half));
         product(re, im, r.clone().cos(), r.sin(), replaced)
     }

@@ -6,7 +6,7 @@ use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_models::internal::Init;
 use burn_gnn_models::{Framework, ModelError, ParamMapping, Pretrained};
 
-use super::check::{accept, accept_query};
+use super::check::{panicking_init, relation_rows};
 use super::comparison::Comparison;
 use super::decoder::{Decoder, Side};
 
@@ -64,16 +64,9 @@ impl TransEConfig {
         let relations = Init::glorot(device).matrix([self.num_relations, self.d]);
         Ok(TransE { relations, norm: self.norm })
     }
-
-    /// As [`try_init`](Self::try_init), but panics.
-    ///
-    /// # Panics
-    /// [`try_init`](Self::try_init) returns an error.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> TransE {
-        accept("trans_e", self.try_init(device))
-    }
 }
+
+panicking_init!(TransEConfig => TransE, "trans_e");
 
 impl Decoder for TransE {
     /// With `replaced` tails, `h + r`; with `replaced` heads, `t - r`.
@@ -84,9 +77,8 @@ impl Decoder for TransE {
         relations: Option<Tensor<1, Int>>,
         replaced: Side,
     ) -> Tensor<2> {
-        let [count, d] = self.relations.dims();
-        let (relations, _) = accept_query("trans_e", d, count, &given, relations);
-        let r = self.relations.val().select(0, relations);
+        let [_, d] = self.relations.dims();
+        let r = relation_rows("trans_e", d, &self.relations, &given, relations);
         match replaced {
             Side::Tail => given + r,
             Side::Head => given - r,

@@ -8,7 +8,7 @@ use burn_gnn_models::id_tensor;
 use burn_gnn_models::internal::Init;
 use burn_gnn_ops::matmul_rows;
 
-use super::check::{accept, accept_query};
+use super::check::{accept_query, panicking_init};
 use super::decoder::{Decoder, Side};
 use super::relation_matrices::multiply;
 
@@ -66,16 +66,9 @@ impl TuckErConfig {
         let core = init.weight([d_relation, d * d], (d, d));
         Ok(TuckEr { relations, core, d })
     }
-
-    /// As [`try_init`](Self::try_init), but panics.
-    ///
-    /// # Panics
-    /// [`try_init`](Self::try_init) returns an error.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> TuckEr {
-        accept("tuck_er", self.try_init(device))
-    }
 }
+
+panicking_init!(TuckErConfig => TuckEr, "tuck_er");
 
 impl Decoder for TuckEr {
     #[track_caller]

@@ -275,6 +275,13 @@ fn decoders_reject_wrong_arguments() {
     assert!(RotatEConfig::new(2, 3).try_init(d).is_err());
     assert!(TuckErConfig::new(2, 3, 0).try_init(d).is_err());
     assert!(MlpDecoderConfig::new(2, vec![]).try_init(d).is_err());
+    let odd = matrix(d, "odd", 3, 3);
+    for text in [
+        panic_text(|| Comparison::Modulus.pairs(odd.clone(), odd.clone())),
+        panic_text(|| Comparison::Modulus.all(odd.clone(), odd.clone())),
+    ] {
+        assert!(text.contains("must divide feature size of queries = 3"), "{text}");
+    }
 }
 
 /// A head that a relation maps to its tail has a distance of 0 and no gradient.
