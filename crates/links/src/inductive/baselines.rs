@@ -3,7 +3,8 @@
 use crate::inductive::fact_graph::FactGraph;
 use crate::inductive::query_paths::TailQuery;
 
-/// Scores each candidate by the number of facts that it has at that end of the relation, then by its degree.
+/// Scores each candidate by the number of facts that it has at that end of the relation, then by its degree. Scores are
+/// concatenated in the order of the queries.
 ///
 /// # Panics
 /// If an entity is out of range.
@@ -12,10 +13,14 @@ pub fn popularity_scores(graph: &FactGraph, queries: &[TailQuery]) -> Vec<f32> {
     queries.iter().flat_map(|q| q.candidates.iter().map(move |v| score(q, v))).collect()
 }
 
-/// Scores each candidate by its distance from the head of the query (1, 2, 3 or more edges), then by popularity.
+/// Scores each candidate by its distance from the head of the query (1, 2, 3 or more edges), then by popularity. Scores are
+/// concatenated in the order of the queries.
 ///
 /// # Panics
 /// If an entity is out of range.
+///
+/// # Cost
+/// A breadth-first search of three edges per query.
 pub fn nearness_scores(graph: &FactGraph, queries: &[TailQuery]) -> Vec<f32> {
     let mut distance = vec![u8::MAX; graph.num_entities()];
     let mut scores = Vec::new();
@@ -34,7 +39,7 @@ pub fn nearness_scores(graph: &FactGraph, queries: &[TailQuery]) -> Vec<f32> {
             }
         }
         for &v in &q.candidates {
-            // Three steps, 2, 1; the head itself is no candidate of its own relation more than any other.
+            // 3, 2 and 1 for distances of 1, 2 and 3. The head itself counts as far away.
             let near = match distance[v as usize] {
                 d @ 1..=3 => 4 - d,
                 _ => 0,
@@ -49,7 +54,7 @@ pub fn nearness_scores(graph: &FactGraph, queries: &[TailQuery]) -> Vec<f32> {
     scores
 }
 
-/// Number of facts with `v` at the asked end of `relation`, plus a fraction that grows with the degree.
+/// Number of facts with `v` as the tail of `relation`, plus a fraction below 1 that grows with the degree.
 fn popularity(graph: &FactGraph, relation: u32, v: u32) -> f64 {
     let reciprocal = graph.reciprocal(relation);
     let edges = graph.edges_of(v);

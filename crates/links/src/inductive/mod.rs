@@ -1,4 +1,4 @@
-//! Predicts links among entities that were not there in training: NBFNet, and the baselines of nearness and popularity.
+//! Predicts links among entities that training did not contain: NBFNet, and baselines by distance and popularity.
 
 mod baselines;
 mod fact_graph;

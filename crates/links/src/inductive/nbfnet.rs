@@ -94,10 +94,9 @@ impl NbfnetConfig {
     /// A size is 0, or there are more than 250 layers.
     pub fn try_init(&self, device: &Device) -> Result<Nbfnet, ModelError> {
         let sizes = [("num_relations", self.num_relations), ("dim", self.dim)];
-        for (arg, value) in sizes {
-            check(arg, "1..", value, value > 0)?;
-        }
-        check("num_layers", "1..=250", self.num_layers, (1..=250).contains(&self.num_layers))?;
+        ModelError::check_sizes(&sizes, 0.0)?;
+        let layers = self.num_layers;
+        ModelError::check_range("num_layers", "1..=250", layers, (1..=250).contains(&layers))?;
         let (d, relations) = (self.dim, 2 * self.num_relations);
         let width = match self.aggregation {
             PathAggregation::Sum => d,
@@ -135,19 +134,6 @@ impl NbfnetConfig {
             Err(e) => panic!("{e}"),
         }
     }
-}
-
-pub(super) fn check(
-    arg: &str,
-    range: &str,
-    value: impl ToString,
-    ok: bool,
-) -> Result<(), ModelError> {
-    if ok {
-        return Ok(());
-    }
-    let (arg, range, value) = (arg.to_owned(), range.to_owned(), value.to_string());
-    Err(ModelError::OutOfRange { arg, range, value })
 }
 
 /// A linear layer with torch's initial values, which do not shrink with the output size as Glorot's do.
@@ -200,7 +186,10 @@ impl Nbfnet {
         self.num_relations
     }
 
-    /// Scores of the candidates of all queries, one after the other: `[Σ candidates]`.
+    /// Scores of the candidates of all queries, concatenated in the order of the queries.
+    ///
+    /// # Shapes
+    /// `[total number of candidates]`.
     ///
     /// # Errors
     /// The graph has another number of relations than the model, an entity or relation of a query is out of range, or
@@ -223,7 +212,7 @@ impl Nbfnet {
         dropped: Option<DroppedFacts>,
     ) -> Result<Tensor<1>, ModelError> {
         let relations = graph.num_relations();
-        check(
+        ModelError::check_range(
             "graph.num_relations",
             &self.num_relations.to_string(),
             relations,
@@ -231,12 +220,13 @@ impl Nbfnet {
         )?;
         let entities = graph.num_entities();
         for q in queries {
-            let known = (q.relation as usize) < 2 * relations;
-            check("relation of a query", &format!("0..{}", 2 * relations), q.relation, known)?;
-            for &v in std::iter::once(&q.head).chain(&q.candidates) {
-                let range = format!("0..{entities}");
-                check("entity of a query", &range, v, (v as usize) < entities)?;
-            }
+            let in_range = |arg: &str, id: u32, count: usize| match (id as usize) < count {
+                true => Ok(()),
+                false => Err(ModelError::out_of_range(arg, format!("0..{count}"), id)),
+            };
+            in_range("relation of a query", q.relation, 2 * relations)?;
+            in_range("entity of a query", q.head, entities)?;
+            q.candidates.iter().try_for_each(|&v| in_range("entity of a query", v, entities))?;
         }
         let paths = QueryPaths::new(graph, queries, hidden, dropped, self.layers.len())?;
         Ok(self.forward(&paths, queries))
@@ -244,8 +234,8 @@ impl Nbfnet {
 
     fn forward(&self, paths: &QueryPaths, queries: &[TailQuery]) -> Tensor<1> {
         let relations = 2 * self.num_relations;
-        let asked: Vec<u32> = queries.iter().map(|q| q.relation).collect();
-        let query = select_rows(self.query.val(), &asked);
+        let of_queries: Vec<u32> = queries.iter().map(|q| q.relation).collect();
+        let query = select_rows(self.query.val(), &of_queries);
         let mut x = copy_u_sum(&paths.heads, query.clone());
         for (layer, step) in self.layers.iter().zip(&paths.steps) {
             let rows = layer.rows(&step.types, relations);

@@ -26,12 +26,13 @@ pub enum HiddenFacts {
     AllBetween,
 }
 
-/// A question for the tail of `(head, relation, ?)`, with the entities to score.
+/// A query `(head, relation, ?)` with the entities to score as its tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailQuery {
     /// Head entity.
     pub head: u32,
-    /// Relation, or `relation + num_relations` to ask for the head of a fact.
+    /// Relation in `0..2 · num_relations`. Relation `r + num_relations` is the reciprocal of `r`: `head` is then the tail of
+    /// a fact, and the candidates are heads.
     pub relation: u32,
     /// Entities to score.
     pub candidates: Vec<u32>,
@@ -39,7 +40,7 @@ pub struct TailQuery {
     pub hidden: Vec<u32>,
 }
 
-/// Marks the end of a 0-or-1 relation.
+/// Position of an entity that has no state.
 const NONE: u32 = u32::MAX;
 /// Distance of entities that are not reached.
 const FAR: u8 = u8::MAX;
@@ -137,9 +138,9 @@ impl Hidden<'_> {
     /// Whether the edge from `from` to `to` is hidden.
     fn contains(&self, from: u32, relation: u32, to: u32) -> bool {
         let q = self.query;
-        let between = |a: u32, b: u32, asked: u32| {
+        let between = |a: u32, b: u32, hidden: u32| {
             a == q.head
-                && (self.which == HiddenFacts::AllBetween || relation == asked)
+                && (self.which == HiddenFacts::AllBetween || relation == hidden)
                 && q.hidden.contains(&b)
         };
         between(from, to, q.relation)

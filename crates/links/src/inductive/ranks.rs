@@ -1,4 +1,4 @@
-//! Ranks the true entity of each question among fixed false ones.
+//! Ranks the true entity of each query among fixed false ones.
 
 use burn_gnn_data::{EntityNegatives, Triple};
 use burn_gnn_models::ModelError;
@@ -10,7 +10,7 @@ use crate::inductive::query_paths::TailQuery;
 /// Metrics of ranks among fixed candidates, over heads and tails. Ties count as the mean of their ranks.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct CandidateRanks {
-    /// Number of questions.
+    /// Number of queries: two per triple.
     pub queries: usize,
     /// Mean reciprocal rank.
     pub mrr: f64,
@@ -20,7 +20,7 @@ pub struct CandidateRanks {
     pub hits_at_10: f64,
 }
 
-/// Questions for the tail and the head of each triple. The true entity is the first candidate, and the false ones of
+/// A query for the tail and one for the head of each triple. The true entity is the first candidate, and the false ones of
 /// `negatives` follow.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ pub fn candidate_queries(
 }
 
 /// Draws `per_triple` false heads and tails for each triple, uniformly among entities that make no fact of `graph` and
-/// no triple of `triples`. Where all entities are true, an entity is drawn anyway.
+/// no triple of `triples`. After `50 · per_triple` draws, any entity is accepted.
 pub(super) fn draw_negatives(
     graph: &FactGraph,
     triples: &FactGraph,
@@ -96,8 +96,8 @@ pub(super) fn draw_negatives(
     EntityNegatives { per_triple, heads, tails }
 }
 
-/// Metrics of the first candidate of every query, from the scores of all candidates, one query after the other. A score
-/// that is NaN ranks last, and a true entity with such a score ranks behind all others.
+/// Metrics of the first candidate of every query. `scores` are those of the candidates of all queries, concatenated in the
+/// order of the queries. A score that is NaN ranks last, and a true entity with such a score ranks after all others.
 ///
 /// # Errors
 /// Another number of scores than candidates, or a query without candidates.

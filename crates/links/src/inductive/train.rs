@@ -5,16 +5,16 @@ use std::time::Instant;
 use burn::config::Config;
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::activation::{relu, softmax};
 use burn::tensor::{DType, Device, Tensor};
 use burn_gnn_data::{EntityNegatives, KnowledgeGraph, Triple};
 use burn_gnn_models::{FusedAdamConfig, ModelError, seeded};
 use burn_gnn_ops::Stream;
 
 use crate::inductive::fact_graph::FactGraph;
-use crate::inductive::nbfnet::{Nbfnet, NbfnetConfig, check};
+use crate::inductive::nbfnet::{Nbfnet, NbfnetConfig};
 use crate::inductive::query_paths::{DroppedFacts, HiddenFacts, TailQuery};
 use crate::inductive::ranks::{CandidateRanks, candidate_queries, candidate_ranks, draw_negatives};
+use crate::losses::link_loss::LinkLoss;
 
 /// Settings of [`train_nbfnet`].
 #[derive(Config, Debug)]
@@ -107,7 +107,8 @@ fn rank(
 /// called after each epoch with its number, the mean loss and the ranks.
 ///
 /// # Errors
-/// A setting is out of range, a number in the graph is out of range, or there are no training triples.
+/// A setting is out of range, a triple has an entity or relation that the graph does not have, there are no training
+/// triples, or a loss is not finite.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -141,11 +142,15 @@ pub fn train_nbfnet(
         ("negatives", config.negatives),
         ("training triples", kg.train.len()),
     ] {
-        check(arg, "1..", value, value > 0)?;
+        ModelError::check_range(arg, "1..", value, value > 0)?;
     }
-    check("temperature", "positive numbers", config.temperature, config.temperature > 0.0)?;
+    for (arg, value) in
+        [("lr", config.lr), ("lr_decay", config.lr_decay), ("temperature", config.temperature)]
+    {
+        ModelError::check_range(arg, "numbers above 0", value, value.is_finite() && value > 0.0)?;
+    }
     let drops = (0.0..1.0).contains(&config.fact_dropout);
-    check("fact_dropout", "0.0..1.0", config.fact_dropout, drops)?;
+    ModelError::check_range("fact_dropout", "0.0..1.0", config.fact_dropout, drops)?;
     let started = Instant::now();
     let graph = FactGraph::of_training(kg)?;
     let (entities, relations) = (valid.entities.len(), kg.relations.len());
@@ -171,18 +176,28 @@ pub fn train_nbfnet(
         let lr = config.lr * config.lr_decay.powi(epoch as i32 - 1);
         let mut sum = 0.0;
         for (step, part) in (0..).zip(queries.chunks(config.batch)) {
-            let asked: Vec<TailQuery> =
+            let batch: Vec<TailQuery> =
                 part.iter().map(|&q| training_query(config, kg, &graph, draws, q)).collect();
             let dropped = (config.fact_dropout > 0.0).then(|| DroppedFacts {
                 prob: config.fact_dropout,
                 stream: Stream::new(config.seed, "dropped facts", (epoch as u64) << 32 | step),
             });
-            let scores = model.score_with(&graph, &asked, config.hidden, dropped)?;
+            let scores = model.score_with(&graph, &batch, config.hidden, dropped)?;
             let loss = self_adversarial(
-                scores.reshape([asked.len(), config.negatives + 1]),
+                scores.reshape([batch.len(), config.negatives + 1]),
                 config.temperature,
             );
-            sum += loss.clone().inner().into_scalar::<f64>() * asked.len() as f64;
+            let value = loss.clone().inner().into_scalar::<f64>();
+            if !value.is_finite() {
+                return Err(ModelError::Diverged {
+                    epoch: epoch - 1,
+                    pass: "training",
+                    batch: step as usize,
+                    loss: value,
+                    lr,
+                });
+            }
+            sum += value * batch.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &model);
             model = optimizer.step(lr, model, grads);
         }
@@ -235,21 +250,12 @@ fn training_query(
     TailQuery { head: t.head, relation: t.relation, candidates, hidden: vec![t.tail] }
 }
 
-/// Binary cross entropy of the first column as true and the others as false, each false one weighted by the softmax of
-/// its score divided by `temperature` (Sun et al., ICLR 2019).
+/// Half of [`LinkLoss::SelfAdversarial`] without margin, with the first column as links and the others as negatives.
 fn self_adversarial(scores: Tensor<2>, temperature: f64) -> Tensor<1> {
-    let [rows, columns] = scores.dims();
-    let truth = scores.clone().slice([0..rows, 0..1]);
-    let others = scores.slice([0..rows, 1..columns]);
-    let weights = softmax(others.clone().detach() / temperature, 1);
-    let of_truth = softplus(-truth).sum_dim(1);
-    let of_others = (softplus(others) * weights).sum_dim(1);
-    ((of_truth + of_others) * 0.5).mean()
-}
-
-/// `log(1 + e^x)` without overflow.
-fn softplus(x: Tensor<2>) -> Tensor<2> {
-    relu(x.clone()) + ((-x.abs()).exp() + 1.0).log()
+    let [_, columns] = scores.dims();
+    let links = scores.clone().slice_dim(1, 0..1).squeeze_dim(1);
+    let loss = LinkLoss::SelfAdversarial { margin: 0.0, temperature: 1.0 / temperature };
+    loss.forward(links, scores.slice_dim(1, 1..columns)) * 0.5
 }
 
 #[cfg(all(test, feature = "flex"))]

@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 
 /// `log(1 + eˣ)`. A constant, the larger of `x` and 0, is subtracted from the exponents.
-pub(super) fn softplus<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+pub(crate) fn softplus<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     let largest = relu(x.clone().detach());
     ((x - largest.clone()).exp() + largest.clone().neg().exp()).log() + largest
 }

@@ -5,12 +5,12 @@ use std::time::Instant;
 use burn::config::Config;
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::activation::relu;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_data::NodePair;
 use burn_gnn_models::{FusedAdamConfig, ModelError, seeded};
 use burn_gnn_ops::Stream;
 
+use crate::losses::functions::softplus;
 use crate::pairs::enclosing::{EnclosingSubgraph, EnclosingSubgraphs};
 use crate::pairs::link_graph::LinkGraph;
 use crate::pairs::link_scores::{LinkScores, absent_pairs, link_scores};
@@ -102,11 +102,10 @@ pub fn train_seal(
         ("max_links", config.max_links),
         ("links", links.len()),
     ] {
-        if value == 0 {
-            let (arg, range, value) = (arg.into(), "1..".into(), "0".into());
-            return Err(ModelError::OutOfRange { arg, range, value });
-        }
+        ModelError::check_range(arg, "1..", value, value > 0)?;
     }
+    let lr = config.lr;
+    ModelError::check_range("lr", "numbers above 0", lr, lr.is_finite() && lr > 0.0)?;
     let started = Instant::now();
     let seed = config.seed;
     let how =
@@ -144,7 +143,7 @@ pub fn train_seal(
             let loss = binary_cross_entropy(logits, signs);
             sum += loss.clone().inner().into_scalar::<f64>() * part.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &model);
-            model = optimizer.step(config.lr, model, grads);
+            model = optimizer.step(lr, model, grads);
         }
         let loss = sum / train.len() as f64;
         losses.push(loss);
@@ -161,8 +160,7 @@ pub fn train_seal(
     Ok(TrainedSeal { model, epoch, valid: scores, losses, seconds, subgraphs: how })
 }
 
-/// Mean of `log(1 + e^(-sign · logit))`, without overflow.
+/// Mean of `log(1 + e^(-sign · logit))`.
 pub(super) fn binary_cross_entropy(logits: Tensor<1>, signs: Tensor<1>) -> Tensor<1> {
-    let x = -(logits * signs);
-    (relu(x.clone()) + ((-x.abs()).exp() + 1.0).log()).mean()
+    softplus((logits * signs).neg()).mean()
 }

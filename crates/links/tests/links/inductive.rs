@@ -6,6 +6,7 @@ use burn_gnn_links::{
     FactGraph, NbfnetConfig, NbfnetTraining, PathAggregation, candidate_queries, candidate_ranks,
     nearness_scores, train_nbfnet,
 };
+use burn_gnn_models::ModelError;
 use burn_gnn_testutil::assert_same_bits_on_threads;
 
 const PARENT: u32 = 0;
@@ -15,9 +16,9 @@ fn fact(head: u32, relation: u32, tail: u32) -> Triple {
     Triple { head, relation, tail }
 }
 
-/// Families of seven: one grandparent, two parents, and two children of each. The last `asked` grandparent facts are the
-/// second result.
-fn families(count: u32, asked: usize) -> (KnowledgeGraph, Vec<Triple>) {
+/// Families of seven: one grandparent, two parents, and two children of each. The last `removed` grandparent facts are not in
+/// the graph, but the second result.
+fn families(count: u32, removed: usize) -> (KnowledgeGraph, Vec<Triple>) {
     let (mut parents, mut grandparents) = (vec![], vec![]);
     for first in (0..count).map(|f| 7 * f) {
         for parent in [first + 1, first + 2] {
@@ -28,7 +29,7 @@ fn families(count: u32, asked: usize) -> (KnowledgeGraph, Vec<Triple>) {
             }
         }
     }
-    let rest = grandparents.split_off(grandparents.len() - asked);
+    let rest = grandparents.split_off(grandparents.len() - removed);
     parents.extend(grandparents);
     let kg = KnowledgeGraph {
         entities: (0..7 * count).map(|i| i.to_string()).collect(),
@@ -65,30 +66,43 @@ fn config(aggregation: PathAggregation) -> NbfnetTraining {
 fn a_rule_holds_for_people_that_the_model_has_not_seen() {
     let (known, valid) = families(20, 8);
     let known = KnowledgeGraph { valid, ..known };
-    let (unseen, asked) = families(6, 6);
+    let (unseen, removed) = families(6, 6);
     let graph = FactGraph::of_training(&unseen).unwrap();
-    let negatives = others(&asked, unseen.entities.len() as u32);
+    let negatives = others(&removed, unseen.entities.len() as u32);
     for aggregation in [PathAggregation::Sum, PathAggregation::Pna] {
         let trained =
             train_nbfnet(&config(aggregation), &known, &known, &Device::flex(), |_, _, _| {})
                 .unwrap();
-        let ranks = trained.rank(&graph, &asked, &negatives).unwrap();
+        let ranks = trained.rank(&graph, &removed, &negatives).unwrap();
         assert!(trained.losses[7] < trained.losses[0] / 2.0, "{:?}", trained.losses);
         assert!(ranks.mrr > 0.9, "{aggregation:?}: {ranks:?}");
         // Parents are nearer than grandchildren.
-        let queries = candidate_queries(&asked, 2, &negatives).unwrap();
+        let queries = candidate_queries(&removed, 2, &negatives).unwrap();
         let nearness = candidate_ranks(&queries, &nearness_scores(&graph, &queries)).unwrap();
         assert!(nearness.mrr < ranks.mrr, "{nearness:?}");
     }
 }
 
 #[test]
+fn a_loss_that_is_not_finite_ends_training() {
+    let (known, valid) = families(3, 3);
+    let known = KnowledgeGraph { valid, ..known };
+    let train = |config: NbfnetTraining| {
+        train_nbfnet(&config, &known, &known, &Device::flex(), |_, _, _| {}).unwrap_err()
+    };
+    let e = train(config(PathAggregation::Sum).with_lr(1e38));
+    assert!(matches!(e, ModelError::Diverged { .. }), "{e}");
+    let e = train(config(PathAggregation::Sum).with_lr(f64::NAN)).to_string();
+    assert!(e.contains("`lr` must lie in numbers above 0"), "{e}");
+}
+
+#[test]
 fn training_does_not_depend_on_threads() {
     let (known, valid) = families(6, 4);
     let known = KnowledgeGraph { valid, ..known };
-    let (unseen, asked) = families(3, 3);
+    let (unseen, removed) = families(3, 3);
     let graph = FactGraph::of_training(&unseen).unwrap();
-    let queries = candidate_queries(&asked, 2, &others(&asked, 21)).unwrap();
+    let queries = candidate_queries(&removed, 2, &others(&removed, 21)).unwrap();
     assert_same_bits_on_threads("scores", || {
         let config = config(PathAggregation::Sum).with_epochs(2);
         let trained = train_nbfnet(&config, &known, &known, &Device::flex(), |_, _, _| {}).unwrap();
