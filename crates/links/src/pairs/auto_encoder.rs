@@ -85,8 +85,8 @@ impl GraphAutoEncoderConfig {
     /// absent pairs) is returned.
     ///
     /// # Errors
-    /// A setting is 0, features of another number of nodes, a pair with a node that is not in the graph, or no
-    /// validation pairs.
+    /// A setting is out of range, `features` has another number of rows than the graph has nodes, a pair has a node that is
+    /// not in the graph, or there are no links or no validation pairs.
     pub fn train(
         &self,
         graph: &LinkGraph,
@@ -101,21 +101,16 @@ impl GraphAutoEncoderConfig {
             ("steps", self.steps),
             ("links", links.len()),
         ] {
-            if value == 0 {
-                let (arg, range, value) = (arg.into(), "1..".into(), "0".into());
-                return Err(ModelError::OutOfRange { arg, range, value });
-            }
+            ModelError::check_range(arg, "1..", value, value > 0)?;
         }
+        let lr = self.lr;
+        ModelError::check_range("lr", "numbers above 0", lr, lr.is_finite() && lr > 0.0)?;
         for pairs in [links, valid.0, valid.1] {
             graph.check(pairs)?;
         }
         let nodes = graph.num_nodes();
-        if let Some([actual, _]) = features.as_ref().map(Tensor::dims)
-            && actual != nodes
-        {
-            let (arg, why) = ("features".into(), "one row per node".into());
-            return Err(ModelError::Length { arg, why, expected: nodes, actual });
-        }
+        let feature_rows = features.as_ref().map_or(nodes, |x| x.dims()[0]);
+        ModelError::check_length("features", "one row per node", nodes, feature_rows)?;
         let started = Instant::now();
         let edges = graph.with_self_loops()?;
         let autodiff = device.clone().autodiff();
@@ -149,7 +144,7 @@ impl GraphAutoEncoderConfig {
                 loss = loss - divergence.sum_dim(1).mean() * (0.5 / nodes as f64);
             }
             let grads = GradientsParams::from_grads(loss.backward(), &model);
-            model = optimizer.step(self.lr, model, grads);
+            model = optimizer.step(lr, model, grads);
             if step % VALIDATE_EVERY == 0 || step == self.steps {
                 let plain = model.valid();
                 let z = plain.embeddings(&edges, features.clone())?;
@@ -187,6 +182,9 @@ impl GraphAutoEncoder {
     ///
     /// # Errors
     /// The graph has several edge types.
+    ///
+    /// # Panics
+    /// `features` has another number of rows than the graph has nodes, or another number of columns than in training.
     pub fn embeddings(
         &self,
         graph: &Graph,
@@ -223,10 +221,12 @@ impl TrainedAutoEncoder {
             Some(x) => x.dims()[0],
             None => self.model.first.val().dims()[0],
         };
-        if graph.num_nodes() != expected {
-            let (arg, why) = ("nodes of the graph".into(), "as in training".into());
-            return Err(ModelError::Length { arg, why, expected, actual: graph.num_nodes() });
-        }
+        ModelError::check_length(
+            "nodes of the graph",
+            "as in training",
+            expected,
+            graph.num_nodes(),
+        )?;
         let edges = graph.with_self_loops()?;
         let z = self.model.embeddings(&edges, self.features.clone())?;
         Ok(values(inner(&z, pairs)))

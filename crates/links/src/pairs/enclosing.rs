@@ -32,7 +32,8 @@ pub struct EnclosingSubgraph {
 pub struct EnclosingSubgraphs {
     /// Largest distance from one of the two nodes.
     pub hops: usize,
-    /// Largest number of nodes that are added per hop. If there are more, a random part is taken.
+    /// Largest number of nodes that are added per hop. If there are more, a random part is taken, which depends on the seed
+    /// and the pair only.
     pub max_nodes_per_hop: usize,
     /// Seed of this choice.
     pub seed: u64,
@@ -57,19 +58,12 @@ impl EnclosingSubgraphs {
             });
         }
         let new = || vec![u32::MAX; graph.num_nodes()];
-        let one = |position: &mut Vec<u32>, (i, &pair): (usize, &NodePair)| {
-            self.around(graph, pair, i as u64, position)
-        };
-        Ok(pairs.par_iter().enumerate().with_min_len(16).map_init(new, one).collect())
+        let one = |position: &mut Vec<u32>, &pair: &NodePair| self.around(graph, pair, position);
+        Ok(pairs.par_iter().with_min_len(16).map_init(new, one).collect())
     }
 
-    fn around(
-        &self,
-        graph: &LinkGraph,
-        pair: NodePair,
-        id: u64,
-        position: &mut [u32],
-    ) -> EnclosingSubgraph {
+    fn around(&self, graph: &LinkGraph, pair: NodePair, position: &mut [u32]) -> EnclosingSubgraph {
+        let [low, high] = [pair[0].min(pair[1]), pair[0].max(pair[1])].map(u64::from);
         let mut nodes = pair.to_vec();
         position[pair[0] as usize] = 0;
         position[pair[1] as usize] = 1;
@@ -87,7 +81,7 @@ impl EnclosingSubgraphs {
             }
             if added.len() > self.max_nodes_per_hop {
                 let stream = Stream::new(self.seed, "nodes of a subgraph", hop);
-                let key = |v: u32| stream.words(id << 32 | u64::from(v), 0);
+                let key = |v: u32| stream.words(low << 32 | high, u64::from(v));
                 added.sort_by_cached_key(|&v| key(v));
                 for v in added.drain(self.max_nodes_per_hop..) {
                     position[v as usize] = u32::MAX;
@@ -192,6 +186,12 @@ mod tests {
         let few = EnclosingSubgraphs { max_nodes_per_hop: 10, ..settings(1) };
         let [few] = &few.extract(&graph, &[[0, 50]]).unwrap()[..] else { panic!("one subgraph") };
         assert_eq!(few.nodes.len(), 12);
+        // Neither the position in the list nor the direction of a pair changes the choice.
+        let limited = EnclosingSubgraphs { max_nodes_per_hop: 10, ..settings(1) };
+        let many = limited.extract(&graph, &[[0, 51], [0, 50], [50, 0]]).unwrap();
+        assert_eq!(&many[1], few);
+        assert_eq!(many[2].nodes[2..], few.nodes[2..]);
+        assert_ne!(many[0].nodes[2..], few.nodes[2..]);
         let far = settings(2).extract(&graph, &[[1, 51]]).unwrap();
         assert_eq!(far[0].nodes.len(), 52);
         assert!(settings(1).extract(&graph, &[[3, 3]]).is_err());

@@ -35,8 +35,11 @@ pub fn link_scores(links: &[f64], absent: &[f64]) -> Result<LinkScores, ModelErr
     })
 }
 
-/// Draws distinct pairs of nodes that are not linked, smaller number first; fewer than `count` if the graph has not
-/// enough. The same seed draws the same pairs.
+/// Draws `count` distinct pairs of nodes that are not linked, smaller number first; all of them if the graph has fewer.
+/// The same seed draws the same pairs.
+///
+/// # Cost
+/// Pairs are drawn until enough are not linked. If `count` is more than half of the unlinked pairs, these are listed.
 pub fn absent_pairs(graph: &LinkGraph, count: usize, seed: u64) -> Vec<NodePair> {
     let nodes = graph.num_nodes() as u64;
     let all = nodes * nodes.saturating_sub(1) / 2;
@@ -47,8 +50,8 @@ pub fn absent_pairs(graph: &LinkGraph, count: usize, seed: u64) -> Vec<NodePair>
     if count as u64 > absent / 2 {
         // Rejection would take long: draw an order of all absent pairs.
         let of = |a: u32| (a + 1..nodes as u32).map(move |b| [a, b]);
-        let mut all: Vec<NodePair> = (0..nodes as u32).flat_map(of).collect();
-        all.retain(|&[a, b]| !graph.contains(a, b));
+        let absent = |&[a, b]: &NodePair| !graph.contains(a, b);
+        let mut all: Vec<NodePair> = (0..nodes as u32).flat_map(of).filter(absent).collect();
         let stream = Stream::new(seed, "order of absent pairs", 0);
         all.sort_by_cached_key(|&[a, b]| stream.words(u64::from(a) << 32 | u64::from(b), 0));
         all.truncate(count);

@@ -38,8 +38,8 @@ pub struct SealConfig {
 /// ```
 ///
 /// The last convolution has one feature. Nodes are sorted by it in descending order, and the first `num_sorted` rows of
-/// all features form a sequence, on which two convolutions and a multi-layer perceptron compute the score (DGCNN). A
-/// smaller subgraph is filled up with rows of zeros. The perceptron also reads features of the pair: common neighbours,
+/// all features form a sequence, on which two convolutions and a multi-layer perceptron compute the score (DGCNN). The
+/// sequence of a smaller subgraph is padded with zeros. The perceptron also reads features of the pair: common neighbours,
 /// Adamic-Adar, resource allocation and degrees, which a subgraph with a limited number of nodes does not contain.
 ///
 /// # Cost
@@ -118,17 +118,10 @@ impl SealConfig {
     /// # Errors
     /// `num_sorted` is below 10, a size is 0, or `dropout` is not in `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Seal, ModelError> {
-        let check = |arg: &str, range: &str, value: String, ok: bool| {
-            if ok {
-                return Ok(());
-            }
-            Err(ModelError::OutOfRange { arg: arg.into(), range: range.into(), value })
-        };
-        check("num_sorted", "10..", self.num_sorted.to_string(), self.num_sorted >= 10)?;
-        check("dim", "1..", self.dim.to_string(), self.dim > 0)?;
-        check("num_layers", "1..", self.num_layers.to_string(), self.num_layers > 0)?;
-        let drops = (0.0..1.0).contains(&self.dropout);
-        check("dropout", "0.0..1.0", self.dropout.to_string(), drops)?;
+        let sorted = self.num_sorted;
+        ModelError::check_range("num_sorted", "10..", sorted, sorted >= 10)?;
+        let sizes = [("dim", self.dim), ("num_layers", self.num_layers)];
+        ModelError::check_sizes(&sizes, self.dropout)?;
         let mlp = |widths: &[usize]| MlpConfig::new(widths.to_vec()).try_init(device);
         let d = self.dim;
         let mut layers =
@@ -173,6 +166,10 @@ impl Seal {
     /// # Errors
     /// The batch has too many edges.
     pub fn score(&self, subgraphs: &[EnclosingSubgraph]) -> Result<Tensor<1>, ModelError> {
+        if subgraphs.is_empty() {
+            let weight = self.labels.val();
+            return Ok(Tensor::zeros([0], (&weight.device(), weight.dtype())));
+        }
         Ok(self.forward(&SubgraphBatch::new(subgraphs, self.max_label())?, None))
     }
 

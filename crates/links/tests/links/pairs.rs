@@ -89,6 +89,11 @@ fn seal_separates_cliques() {
     let auc = test_auc(&set, |graph, pairs| trained.score(graph, pairs).unwrap());
     assert!(auc > 0.9, "{auc}");
     assert!(trained.score(&graph, &[[0, 48]]).is_err());
+    assert_eq!(trained.model.score(&[]).unwrap().dims(), [0]);
+    // The score of a pair does not depend on other pairs.
+    let all = trained.score(&graph, &set.test).unwrap();
+    let one = trained.score(&graph, &set.test[3..4]).unwrap();
+    assert!((all[3] - one[0]).abs() < 1e-5, "{} {}", all[3], one[0]);
 }
 
 #[test]
