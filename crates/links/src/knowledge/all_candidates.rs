@@ -1,8 +1,8 @@
 //! Computes scores of queries against all entities, their loss and its gradients, in blocks of queries.
 //!
-//! For each block of queries the scores `[block, entities]` are computed, transposed into the loss and its gradient, and
-//! multiplied back to the gradients of queries and entities. Three products are computed, none twice, and neither scores
-//! nor gradients of a whole batch exist.
+//! For each block of queries, a matrix product computes the scores `[block, entities]`. The loss and its gradient follow
+//! from the scores, and two more products compute the gradients of queries and of entities. Neither the scores nor their
+//! gradients are stored for a whole batch.
 
 use std::sync::Arc;
 
@@ -55,14 +55,16 @@ pub(super) fn all_candidates(
         let rows = from..n.min(from + block);
         let q = queries.clone().slice_dim(0, rows.clone());
         let mut scores = q.clone().matmul(entities.clone().transpose());
+        let mut flat = None;
         if let Some(of_entities) = &of_entities {
-            let squared = relu(squares(&q) + of_entities.clone() - scores * 2.0);
-            scores = (squared + 1e-12).sqrt().neg();
+            let squared = squares(&q) + of_entities.clone() - scores * 2.0;
+            flat = Some(squared.clone().lower_equal_elem(0.0));
+            scores = (relu(squared) + 1e-12).sqrt().neg();
         }
         if uniform != 0.0 {
             loss -= uniform * scores.clone().sum().into_scalar::<f64>();
         }
-        let distances = of_entities.as_ref().map(|_| scores.clone());
+        let distances = flat.map(|flat| (scores.clone(), flat));
         let weights = weights.clone().slice_dim(0, rows.clone());
         let (of_block, mut grad) = match potential {
             Potential::Softmax(first) => softmax(scores, &first[rows]),
@@ -78,9 +80,10 @@ pub(super) fn all_candidates(
                 let d_q = grad.clone().matmul(entities.clone()) * weights;
                 (d_q, grad.transpose().matmul(weighted))
             }
-            Some(scores) => {
-                // s = -√d², d² = q² + e² - 2 q e: the gradient of d² is grad / (2 s).
-                let grad = grad / scores;
+            Some((scores, flat)) => {
+                // s = -√d², d² = q² + e² - 2 q e: the gradient of d² is grad / (2 s). As in `Comparison::all`, it is 0
+                // where rounding makes d² negative or 0.
+                let grad = (grad / scores).mask_fill(flat, 0.0);
                 let of_q = q * grad.clone().sum_dim(1) - grad.clone().matmul(entities.clone());
                 let transposed = grad.transpose();
                 let of_e = entities.clone() * transposed.clone().matmul(weights.clone())
@@ -165,6 +168,19 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// A distance changes by no more than its points move.
+    #[test]
+    fn distances_between_equal_points_have_small_gradients() {
+        let d = &Device::flex();
+        let rows = [[0.3f32, 0.1, 0.7], [0.9, -0.2, 0.4], [0.1, 0.8, -0.6], [1.1, 1.3, 0.2]];
+        let x = Tensor::<2>::from_data(rows, d);
+        let got = all_candidates(&x, &x, Comparison::L2, Potential::Bce, 0.0, &[1.0; 4]);
+        for grad in [values(&got.d_queries), values(&got.d_entities)] {
+            // Four scores, each of slope at most 1.
+            assert!(grad.iter().all(|v| v.abs() <= 4.0), "{grad:?}");
         }
     }
 

@@ -45,9 +45,9 @@ pub enum KgeTraining {
     KvsAll {
         /// Loss.
         objective: KvsAllObjective,
-        /// Weight of an example: this power of the number of its answers. With 0, examples have equal weights; with 1, train
-        /// triples have, so that the softmax objective is that of [`OneVsAll`](Self::OneVsAll) at the cost of one row of
-        /// scores per example and not per triple.
+        /// Weight of an example: this power of the number of its answers. With 0, examples have equal weights. With 1, train
+        /// triples have equal weights: the softmax objective is then that of [`OneVsAll`](Self::OneVsAll), but computes one
+        /// row of scores per example and not one per triple.
         #[serde(default)]
         answer_power: f64,
     },
@@ -90,9 +90,9 @@ pub enum KgeOptimizer {
 pub enum KgeInit {
     /// The initialization of the decoder, and Glorot for entities.
     Glorot,
-    /// Normal with this standard deviation.
+    /// Normal with this standard deviation, above 0.
     Normal(f64),
-    /// Uniform between minus and plus this bound.
+    /// Uniform between minus and plus this bound, above 0.
     Uniform(f64),
 }
 
@@ -232,6 +232,15 @@ impl KgeConfig {
             ModelError::check_range(arg, "0.0..1.0", x, (0.0..1.0).contains(&x))?;
         }
         let above = |x: f64| x.is_finite() && x > 0.0;
+        match self.init {
+            KgeInit::Glorot => {}
+            KgeInit::Normal(x) => {
+                ModelError::check_range("init.normal", "numbers above 0", x, above(x))?;
+            }
+            KgeInit::Uniform(x) => {
+                ModelError::check_range("init.uniform", "numbers above 0", x, above(x))?;
+            }
+        }
         ModelError::check_range("lr", "numbers above 0", self.lr, above(self.lr))?;
         ModelError::check_range(
             "lr_decay",

@@ -9,7 +9,7 @@ use burn_gnn_models::{ModelError, id_tensor, seeded, select_rows};
 
 use super::config::{KgeConfig, KgeInit, KgeKind};
 use super::kge_decoder::KgeDecoder;
-use super::queries::both_ways;
+use super::queries::{both_ways, check_triples};
 use super::type_constraints::TypeConstraints;
 use crate::decoders::decoder::{Decoder, Side};
 use crate::ranking::links::{LinkMetrics, filtered_ranks};
@@ -173,8 +173,8 @@ impl<D: Decoder> Kge<D> {
 
     /// Filtered ranks of the tails and heads of triples among all entities; equal scores share their mean rank.
     ///
-    /// `known` has the triples of all parts and their reciprocals ([`known_both_ways`]). With `types`, entities that do not
-    /// occur at this end of the relation come last, but for the answer itself.
+    /// `known` contains the triples of all parts and their reciprocals ([`known_both_ways`]). With `types`, all entities
+    /// that do not occur at this end of the relation rank last, except for the answer itself.
     ///
     /// # Errors
     /// An entity or relation out of range.
@@ -190,12 +190,17 @@ impl<D: Decoder> Kge<D> {
         let n = self.num_entities();
         let one_way = |triples: &[Triple]| -> Result<Vec<f64>, ModelError> {
             let mut ranks = Vec::with_capacity(triples.len());
-            for part in triples.chunks((BLOCK / n).max(1)) {
+            for part in triples.chunks((BLOCK / n.max(1)).max(1)) {
                 let mut scores = self.score_tails(part)?;
                 if let Some(types) = types {
                     let mut mask = vec![f32::NEG_INFINITY; part.len() * n];
                     for (row, t) in mask.chunks_mut(n).zip(part) {
-                        types.of(t.relation).iter().for_each(|&e| row[e as usize] = 0.0);
+                        for &e in types.of(t.relation) {
+                            // Constraints may contain entities that the model does not have.
+                            if let Some(x) = row.get_mut(e as usize) {
+                                *x = 0.0;
+                            }
+                        }
                         row[t.tail as usize] = 0.0;
                     }
                     let data = TensorData::new(mask, [part.len(), n]);
@@ -235,24 +240,11 @@ impl<D: Decoder> Kge<D> {
     }
 
     fn check(&self, triples: &[Triple]) -> Result<(), ModelError> {
-        let (entities, relations) = (self.num_entities(), 2 * self.num_relations);
-        for (i, t) in triples.iter().enumerate() {
-            for (arg, id, count) in [
-                ("head", t.head, entities),
-                ("relation", t.relation, relations),
-                ("tail", t.tail, entities),
-            ] {
-                if id as usize >= count {
-                    let arg = format!("triples[{i}].{arg}");
-                    return Err(ModelError::out_of_range(arg, format!("0..{count}"), id));
-                }
-            }
-        }
-        Ok(())
+        check_triples("triples", triples, self.num_entities(), 2 * self.num_relations)
     }
 }
 
-/// All triples of a knowledge graph and their reciprocals, which filtered ranks leave out.
+/// Training, validation and test triples of a knowledge graph and their reciprocals, which filtered ranks leave out.
 pub fn known_both_ways(kg: &KnowledgeGraph) -> TrueTails {
     let all: Vec<Triple> =
         [&kg.train, &kg.valid, &kg.test].into_iter().flatten().copied().collect();

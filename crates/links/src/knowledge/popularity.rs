@@ -5,6 +5,7 @@ use burn_gnn_data::{KnowledgeGraph, Triple};
 use burn_gnn_models::ModelError;
 
 use super::kge::KgeRanks;
+use super::queries::check_triples;
 use crate::ranking::links::filtered_ranks;
 use crate::ranking::true_tails::TrueTails;
 
@@ -12,10 +13,10 @@ use crate::ranking::true_tails::TrueTails;
 const BLOCK: usize = 1 << 22;
 
 /// Filtered ranks of triples by popularity: entities are sorted by the number of train triples in which they are at this
-/// end of the relation, then by their degree in train. The head of a query is not read.
+/// end of the relation, then by their degree in train. The given entity of a query is not used.
 ///
 /// # Errors
-/// A triple with an entity or relation that the graph does not have.
+/// A triple in train or in `triples` has an entity or relation that the graph does not have.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -24,13 +25,13 @@ const BLOCK: usize = 1 << 22;
 /// let triple = |head, tail| Triple { head, relation: 0, tail };
 /// let kg = KnowledgeGraph {
 ///     entities: (0..4).map(|i| i.to_string()).collect(),
-///     relations: vec!["knows".into()],
+///     relations: vec!["follows".into()],
 ///     train: vec![triple(0, 1), triple(2, 1), triple(0, 3)],
 ///     test: vec![triple(2, 3)],
 ///     ..KnowledgeGraph::default()
 /// };
 /// let ranks = popularity_ranks(&kg, &kg.test, &known_both_ways(&kg), &Device::flex())?;
-/// assert_eq!((&ranks.tails[..], &ranks.heads[..]), (&[1.0][..], &[1.0][..])); // 1 is known, and so is 0
+/// assert_eq!((&ranks.tails[..], &ranks.heads[..]), (&[1.0][..], &[1.0][..])); // tail 1 and head 0 are filtered
 /// # Ok::<(), burn_gnn_models::ModelError>(())
 /// ```
 pub fn popularity_ranks(
@@ -40,7 +41,9 @@ pub fn popularity_ranks(
     device: &Device,
 ) -> Result<KgeRanks, ModelError> {
     let (n, count) = (kg.entities.len(), kg.relations.len());
-    // Degrees are below 1 altogether, so that they decide among equal counts only.
+    check_triples("train", &kg.train, n, count)?;
+    check_triples("triples", triples, n, count)?;
+    // The sum of the scaled degrees is below 1, so that degrees only order entities of equal counts.
     let mut degree = vec![0.0; n];
     for t in &kg.train {
         degree[t.head as usize] += 1.0;
@@ -57,12 +60,7 @@ pub fn popularity_ranks(
         let mut ranks = vec![];
         for part in triples.chunks((BLOCK / n.max(1)).max(1)) {
             let mut rows = Vec::with_capacity(part.len() * n);
-            for t in part {
-                let row = scores.get(t.relation as usize).ok_or_else(|| {
-                    ModelError::out_of_range("relation", format!("0..{count}"), t.relation)
-                })?;
-                rows.extend_from_slice(row);
-            }
+            part.iter().for_each(|t| rows.extend_from_slice(&scores[t.relation as usize]));
             let data = TensorData::new(rows, [part.len(), n]);
             let rows = Tensor::<2>::from_data(data, (device, DType::F64));
             ranks.extend(filtered_ranks(rows, part, known)?);

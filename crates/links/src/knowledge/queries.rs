@@ -1,8 +1,9 @@
 //! Training examples: an entity and a relation with their answers.
 
 use burn_gnn_data::Triple;
+use burn_gnn_models::ModelError;
 
-/// Training examples. Relations `r + relations` stand for heads.
+/// Training examples. The answers of relation `r + relations` are heads of `r`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queries {
     pub(super) given: Vec<u32>,
@@ -16,6 +17,28 @@ pub(super) struct Queries {
 pub(super) fn both_ways(triples: &[Triple], num_relations: usize) -> Vec<Triple> {
     let reciprocal = triples.iter().map(|t| t.reciprocal(num_relations as u32));
     triples.iter().copied().chain(reciprocal).collect()
+}
+
+/// Checks the numbers of triples.
+pub(super) fn check_triples(
+    name: &str,
+    triples: &[Triple],
+    num_entities: usize,
+    num_relations: usize,
+) -> Result<(), ModelError> {
+    for (i, t) in triples.iter().enumerate() {
+        for (arg, id, count) in [
+            ("head", t.head, num_entities),
+            ("relation", t.relation, num_relations),
+            ("tail", t.tail, num_entities),
+        ] {
+            if id as usize >= count {
+                let arg = format!("{name}[{i}].{arg}");
+                return Err(ModelError::out_of_range(arg, format!("0..{count}"), id));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Queries {

@@ -25,7 +25,7 @@ pub(super) struct Steps<'a, D: Decoder> {
     of_decoder: ModuleOptimizer,
     num_relations: usize,
     pub(super) queries: Queries,
-    /// Answers in train, of examples with negatives that are filtered.
+    /// Answers in train, if negatives are filtered.
     known: Option<TrueTails>,
     types: Option<TypeConstraints>,
     device: Device,
@@ -38,7 +38,7 @@ struct Batch {
     given: Vec<u32>,
     /// Relations of the decoder.
     relations: Vec<u32>,
-    /// Number of examples whose tail is asked for.
+    /// Number of rows whose candidates are tails; candidates of the other rows are heads.
     tails: usize,
 }
 
@@ -80,7 +80,7 @@ impl<'a, D: Decoder> Steps<'a, D> {
         }
     }
 
-    /// One step; the sum of the losses of the examples, without regularisation.
+    /// Takes one step, and returns the sum of the losses of the examples, without regularisation.
     pub(super) fn step(
         &mut self,
         examples: &[usize],
@@ -322,7 +322,7 @@ impl<'a, D: Decoder> Steps<'a, D> {
         value
     }
 
-    /// 0 for drawn entities that count, -∞ for those that are left out.
+    /// Mask that is added to the scores of drawn entities, `[examples, drawn]`: 0, or -∞ for entities that are left out.
     fn left_out(&self, batch: &Batch, drawn: &[u32]) -> Vec<f32> {
         let mut mask = vec![0.0; batch.examples.len() * drawn.len()];
         for (row, &i) in mask.chunks_mut(drawn.len()).zip(&batch.examples) {

@@ -11,13 +11,14 @@ use burn_gnn_ops::Stream;
 use super::config::KgeConfig;
 use super::kge::{Kge, known_both_ways};
 use super::kge_decoder::KgeDecoder;
+use super::queries::check_triples;
 use super::steps::Steps;
 use crate::ranking::links::LinkMetrics;
 
 /// An epoch of [`train_kge`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct KgeEpoch {
-    /// From 1.
+    /// Number of the epoch, from 1.
     pub epoch: usize,
     /// Mean loss of an example, without weights of examples and without regularisation.
     pub loss: f64,
@@ -30,9 +31,9 @@ pub struct KgeEpoch {
 /// Result of [`train_kge`].
 #[derive(Clone, Debug)]
 pub struct TrainedKge {
-    /// The model of the epoch with the best MRR on the validation triples.
+    /// The model of the epoch with the best MRR on the validation triples; of the last epoch without validation triples.
     pub model: Kge<KgeDecoder>,
-    /// Its epoch.
+    /// Epoch of the model, from 1.
     pub best_epoch: usize,
     /// All epochs.
     pub history: Vec<KgeEpoch>,
@@ -45,12 +46,14 @@ impl TrainedKge {
     }
 }
 
-/// Trains embeddings of a knowledge graph. Every `eval_every` epochs the validation triples are ranked; training ends after
-/// `patience` evaluations without a better MRR, and the best model is returned. Without validation triples, it is that of
-/// the last epoch. `on_epoch` is called after each epoch.
+/// Trains embeddings of a knowledge graph. Every `eval_every` epochs the validation triples are ranked, filtered by the
+/// triples of all parts ([`known_both_ways`]). Training ends after `patience` evaluations without a better MRR, and the
+/// model of the epoch with the best MRR is returned. Without validation triples, the model of the last epoch is returned.
+/// `on_epoch` is called after each epoch.
 ///
 /// # Errors
-/// An option out of range, no train triple, or a loss that is not finite.
+/// An option out of range, no train triple, a triple with an entity or relation that the graph does not have, or a loss
+/// that is not finite.
 ///
 /// # Cost
 /// An epoch of 1vsAll costs `12 · triples · entities · d` operations in three matrix products. Scores exist for a block of
@@ -82,6 +85,9 @@ pub fn train_kge(
     let count = kg.relations.len();
     if kg.train.is_empty() {
         return Err(ModelError::NothingToTrain);
+    }
+    for (name, triples) in [("train", &kg.train), ("valid", &kg.valid), ("test", &kg.test)] {
+        check_triples(name, triples, kg.entities.len(), count)?;
     }
     let initial = Kge::try_new(config, kg.entities.len(), count, device)?;
     let id = initial.entities.id;

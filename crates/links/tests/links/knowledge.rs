@@ -21,7 +21,7 @@ fn negatives(loss: LinkLoss) -> KgeTraining {
     KgeTraining::Negatives { count: 8, loss, filtered: true, type_constrained: false }
 }
 
-/// TransE is not among them: translations of equal length do not lead around a ring.
+/// TransE is tested on a path, because repeated translations do not return to their start.
 #[test]
 fn models_learn_a_ring() {
     let kg = ring(12);
@@ -54,12 +54,95 @@ fn models_learn_a_ring() {
         let trained = train_kge(&kg, &config, &Device::flex(), |_| {}).unwrap();
         let ranks = trained.model.ranks(&kg.train, &known_both_ways(&kg), None).unwrap();
         let metrics = ranks.metrics();
-        // DistMult is symmetric: it cannot tell the next entity from the previous one.
+        // DistMult is symmetric: the next entity and the previous one have the same score.
         let least = if kind == KgeKind::DistMult { 0.6 } else { 0.9 };
         assert!(metrics.mrr > least, "{kind:?} {training:?} reciprocal {reciprocal}: {metrics}");
         let loss = |at: usize| trained.history[at].loss;
         assert!(loss(149) < loss(0), "{kind:?}");
     }
+}
+
+/// On a path, `next` and `second` are translations by one vector and by twice this vector.
+#[test]
+fn trans_e_learns_a_path() {
+    let mut kg = ring(12);
+    kg.train.retain(|t| t.head < t.tail);
+    let self_adversarial = LinkLoss::SelfAdversarial { margin: 2.0, temperature: 1.0 };
+    for (kind, training, reciprocal) in [
+        (KgeKind::TransEL1, negatives(self_adversarial), false),
+        (KgeKind::TransEL2, negatives(LinkLoss::Margin { margin: 1.0 }), false),
+        (KgeKind::TransEL2, negatives(self_adversarial), true),
+        (KgeKind::TransEL2, KgeTraining::OneVsAll, false),
+    ] {
+        let config = KgeConfig {
+            d: 16,
+            epochs: 150,
+            batch: 16,
+            optimizer: KgeOptimizer::Adam,
+            lr: 0.02,
+            training,
+            reciprocal,
+            ..KgeConfig::new(kind)
+        };
+        let trained = train_kge(&kg, &config, &Device::flex(), |_| {}).unwrap();
+        let ranks = trained.model.ranks(&kg.train, &known_both_ways(&kg), None).unwrap();
+        let metrics = ranks.metrics();
+        assert!(metrics.mrr > 0.9, "{kind:?} {training:?} reciprocal {reciprocal}: {metrics}");
+    }
+}
+
+/// Later epochs train on, so that the last model differs from the best one.
+#[test]
+fn the_model_of_the_best_epoch_is_returned() {
+    let mut kg = ring(12);
+    kg.valid = kg.train.split_off(20);
+    let run = |training| {
+        let config = KgeConfig {
+            d: 16,
+            epochs: 60,
+            batch: 8,
+            training,
+            eval_every: 1,
+            patience: 3,
+            ..KgeConfig::new(KgeKind::ComplEx)
+        };
+        train_kge(&kg, &config, &Device::flex(), |_| {}).unwrap()
+    };
+    for training in [KgeTraining::OneVsAll, negatives(LinkLoss::SampledSoftmax)] {
+        let trained = run(training);
+        assert_eq!(trained.history.len(), trained.best_epoch + 3, "{training:?}");
+        let mrr = |e: &KgeEpoch| e.valid.unwrap().mrr;
+        let best = trained.history.iter().map(mrr).fold(0.0, f64::max);
+        let valid = trained.valid().unwrap();
+        assert_eq!(valid.mrr, best, "{training:?}");
+        assert!(mrr(&trained.history[trained.best_epoch + 2]) < best, "{training:?}");
+        let ranks = trained.model.ranks(&kg.valid, &known_both_ways(&kg), None).unwrap();
+        assert_eq!(ranks.metrics(), valid, "{training:?}");
+    }
+}
+
+#[test]
+fn numbers_out_of_range_are_errors() {
+    let wrong = Triple { head: 0, relation: 2, tail: 0 };
+    let config = KgeConfig { d: 4, epochs: 1, ..KgeConfig::default() };
+    for part in ["train", "valid", "test"] {
+        let mut kg = ring(3);
+        let at = if part == "train" { 6 } else { 0 };
+        match part {
+            "train" => kg.train.push(wrong),
+            "valid" => kg.valid.push(wrong),
+            _ => kg.test.push(wrong),
+        }
+        let e = train_kge(&kg, &config, &Device::flex(), |_| {}).unwrap_err().to_string();
+        assert_eq!(e, format!("`{part}[{at}].relation` must lie in 0..2, got 2"));
+    }
+    let (kg, known) = (ring(3), TrueTails::default());
+    let far = [Triple { head: 3, relation: 0, tail: 0 }];
+    let e = popularity_ranks(&kg, &far, &known, &Device::flex()).unwrap_err().to_string();
+    assert_eq!(e, "`triples[0].head` must lie in 0..3, got 3");
+    let kg = KnowledgeGraph { train: far.to_vec(), ..kg };
+    let e = popularity_ranks(&kg, &[], &known, &Device::flex()).unwrap_err().to_string();
+    assert_eq!(e, "`train[0].head` must lie in 0..3, got 3");
 }
 
 /// Every pair of entity and relation of the ring has one answer, in both directions.
@@ -160,6 +243,9 @@ fn scores_and_ranks_of_both_sides() {
     let few = TypeConstraints::new(&kg.train[..1], 2);
     let best = model.ranks(&kg.train[..1], &TrueTails::default(), Some(&few)).unwrap();
     assert_eq!((&best.tails[..], &best.heads[..]), (&[1.0][..], &[1.0][..]));
+    // Entities that the model does not have are no candidates.
+    let more = TypeConstraints::new(&[tails[0], Triple { tail: 9, ..tails[0] }], 2);
+    model.ranks(&tails[..1], &known, Some(&more)).unwrap();
     let wrong = [Triple { head: 0, relation: 4, tail: 0 }];
     let e = model.score_tails(&wrong).unwrap_err().to_string();
     assert_eq!(e, "`triples[0].relation` must lie in 0..4, got 4");
@@ -176,6 +262,8 @@ fn options_are_checked() {
     rejected(r#"{ "kind": "transe_l1" }"#, "`training` must lie in `negatives`");
     rejected(r#"{ "label_smoothing": 1.0 }"#, "`label_smoothing`");
     rejected(r#"{ "lr": 0 }"#, "`lr`");
+    rejected(r#"{ "init": { "normal": -0.1 } }"#, "`init.normal` must lie in numbers above 0");
+    rejected(r#"{ "init": { "uniform": 0 } }"#, "`init.uniform`");
     rejected(r#"{ "regularization_power": 4 }"#, "`regularization_power` must lie in 2..=3, got 4");
     let config = KgeConfig {
         training: negatives(LinkLoss::SelfAdversarial { margin: 6.0, temperature: 1.0 }),
