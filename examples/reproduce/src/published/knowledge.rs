@@ -2,18 +2,18 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
-use burn_gnn::data::{KnowledgeGraph, load_knowledge_graph};
+use burn_gnn::data::{KnowledgeGraph, Triple, load_knowledge_graph};
 use burn_gnn::links::{
-    KgeConfig, KgeKind, KgeTraining, known_both_ways, popularity_ranks, train_kge,
+    KgeConfig, KgeKind, KgeTraining, TrueTails, known_both_ways, popularity_ranks, train_kge,
 };
 
 use super::Args;
 use super::row::Row;
 use super::sets::{Set, Sets};
 
-const PROTOCOL: &str = "filtered ranks of heads and tails among all entities, mean of ties";
+const PROTOCOL: &str = "filtered ranks of heads and tails among all entities, mean of ties; options and epoch chosen on validation triples";
 
 /// Models in the order of their rows, with their default decoders.
 const MODELS: [(&str, KgeKind); 6] = [
@@ -58,30 +58,33 @@ pub(super) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Resul
             .with_context(|| format!("loading {}", set.folder.display()))?;
         let known = known_both_ways(&kg);
         let device = Device::flex();
-        let baseline = popularity_ranks(&kg, &kg.test, &known, &device)?.metrics().mrr;
+        let baseline = popularity_ranks(&kg, ranked(args, &kg), &known, &device)?.metrics().mrr;
         for (name, kind) in models {
-            emit(row(args, set, &kg, (name, kind), baseline)?);
+            emit(row(args, set, (&kg, &known), (name, kind), baseline)?);
         }
     }
     Ok(())
 }
 
+/// Triples of the figure: those of test, or of validation with `--tune`.
+fn ranked<'a>(args: &Args, kg: &'a KnowledgeGraph) -> &'a [Triple] {
+    if args.tune { &kg.valid } else { &kg.test }
+}
+
 fn row(
     args: &Args,
     set: &Set,
-    kg: &KnowledgeGraph,
+    (kg, known): (&KnowledgeGraph, &TrueTails),
     (name, kind): (&str, KgeKind),
     baseline: f64,
 ) -> Result<Row> {
     let (start, device) = (Instant::now(), Device::flex());
     let config = settings(args, set, kg, (name, kind))?;
-    let known = known_both_ways(kg);
     let mut ours = vec![];
     for seed in 0..args.seeds {
         let config = KgeConfig { seed, ..config.clone() };
         let trained = train_kge(kg, &config, &device, |e| progress(args, e))?;
-        let part = if args.tune { &kg.valid } else { &kg.test };
-        let metrics = trained.model.ranks(part, &known, None)?.metrics();
+        let metrics = trained.model.ranks(ranked(args, kg), known, None)?.metrics();
         args.note(format!("{}/{name}, seed {seed}: {metrics}", set.name));
         ours.push(metrics.mrr);
     }
@@ -111,7 +114,14 @@ fn settings(
     (name, kind): (&str, KgeKind),
 ) -> Result<KgeConfig> {
     if let Some(file) = &args.settings {
-        return Ok(KgeConfig::load(file)?);
+        let config = KgeConfig::load(file)?;
+        ensure!(
+            name == name_of(config.kind),
+            "`--settings`: expected options of `{name}`, got `{}`; add `--only /{}`",
+            name_of(config.kind),
+            name_of(config.kind)
+        );
+        return Ok(config);
     }
     if let Some((.., text)) = SETTINGS.iter().find(|(s, m, _)| (*s, *m) == (&set.name[..], name)) {
         return Ok(KgeConfig::from_json(text)?);
@@ -136,6 +146,18 @@ fn settings(
         }
     }
     Ok(best.map_or(base, |(_, config)| config))
+}
+
+/// Name of the rows of a decoder.
+fn name_of(kind: KgeKind) -> &'static str {
+    match kind {
+        KgeKind::ComplEx => "complex",
+        KgeKind::DistMult => "distmult",
+        KgeKind::Rescal => "rescal",
+        KgeKind::RotatE | KgeKind::RotatEL2 => "rotate",
+        KgeKind::TransEL1 | KgeKind::TransEL2 => "transe",
+        KgeKind::TuckEr { .. } => "tucker",
+    }
 }
 
 /// Options that are good on several sets. Large sets draw negatives.

@@ -15,9 +15,8 @@ use super::Args;
 use super::row::Row;
 use super::sets::{Set, Sets};
 
-const STORED: &str = "stored test links against as many stored absent pairs; train and validation links are read at the test";
-const RANDOM: &str =
-    "5 % validation, 10 % test links at random by seed, against as many absent pairs";
+const STORED: &str = "stored test links against as many stored absent pairs; test scores use train and validation links; baseline: best of five heuristics on test pairs; hops and epoch chosen on validation pairs";
+const RANDOM: &str = "5 % validation and 10 % test links at random by seed, against as many absent pairs; test scores use train and validation links; baseline: best of five heuristics on test pairs; hops and epoch chosen on validation pairs of each seed";
 
 /// Published areas under the ROC curve: SEAL (Zhang and Chen, NeurIPS 2018), over ten random splits; auto-encoders (Kipf
 /// and Welling, 2016).
@@ -53,12 +52,16 @@ pub(super) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Resul
     for (set, models, protocol) in stored.chain(random) {
         for model in models.iter().filter(|model| args.wants(&set.name, model)) {
             let (mut ours, mut seconds, mut baselines) = (vec![], 0.0, vec![]);
-            let hops = if *model == "seal" { best_hops(args, &load(set, 0)?.links)? } else { 0 };
+            let mut hops = 0;
             for seed in 0..args.seeds {
                 let data = load(set, seed)?;
-                // Stored parts are the same for all seeds.
+                // Stored parts are the same for all seeds. In random ones, a validation link of one seed may be a test link
+                // of another.
                 if seed == 0 || protocol == RANDOM {
                     baselines.push(best_heuristic(args, &data.links)?);
+                    if *model == "seal" {
+                        hops = best_hops(args, &data.links)?;
+                    }
                 }
                 let started = Instant::now();
                 ours.push(auc(args, model, data, hops, seed)?);
@@ -68,7 +71,7 @@ pub(super) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Resul
                 set: set.name.clone(),
                 model: (*model).into(),
                 protocol: protocol.into(),
-                metric: "auc".into(),
+                metric: if args.tune { "valid auc" } else { "auc" }.into(),
                 published: PUBLISHED.iter().find(|p| (p.0, p.1) == (&set.name, model)).map(|p| p.2),
                 baseline: Some(baselines.iter().sum::<f64>() / baselines.len() as f64),
                 ours,
@@ -111,14 +114,19 @@ fn load(set: &Set, seed: u64) -> Result<Data> {
     Ok(Data { links, features: features.transpose()? })
 }
 
-/// The graph that the test may read.
+/// Graph of the train and validation links, for scores of test pairs.
 fn observed(links: &LinkSet) -> Result<LinkGraph> {
     Ok(LinkGraph::new(links.num_nodes, &[&links.train[..], &links.val[..]].concat())?)
 }
 
-/// Largest area under the ROC curve of five heuristics on the test pairs.
+/// Largest area under the ROC curve of five heuristics on the test pairs, or with `--tune` on the validation pairs.
 fn best_heuristic(args: &Args, links: &LinkSet) -> Result<f64> {
-    let graph = observed(links)?;
+    let (graph, [linked, absent]) = if args.tune {
+        let graph = LinkGraph::new(links.num_nodes, &links.train)?;
+        (graph, [&links.val, &links.val_negatives])
+    } else {
+        (observed(links)?, [&links.test, &links.test_negatives])
+    };
     type Heuristic<'a> = &'a dyn Fn(&[NodePair]) -> Result<Vec<f64>, GraphError>;
     let heuristics: [(&str, Heuristic<'_>); 5] = [
         ("common neighbours", &|pairs| common_neighbors(&graph, pairs)),
@@ -129,7 +137,7 @@ fn best_heuristic(args: &Args, links: &LinkSet) -> Result<f64> {
     ];
     let mut best: f64 = 0.0;
     for (name, score) in heuristics {
-        let found = link_scores(&score(&links.test)?, &score(&links.test_negatives)?)?;
+        let found = link_scores(&score(linked)?, &score(absent)?)?;
         args.note(format_args!("{}: {name} {found:?}", links.name));
         best = best.max(found.auc);
     }
