@@ -3,7 +3,7 @@
 mod inductive;
 mod knowledge_graph;
 mod negatives;
-pub(super) mod npy_parts;
+pub(crate) mod npy_parts;
 #[cfg(test)]
 mod tests;
 mod text;

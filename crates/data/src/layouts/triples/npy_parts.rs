@@ -15,13 +15,13 @@ const MAX_NAMES: u64 = 1 << 30;
 
 /// The entities of a graph in a description.
 #[derive(Deserialize)]
-pub(in crate::layouts) struct Entities {
-    pub(in crate::layouts) count: u64,
-    pub(in crate::layouts) names_file: String,
+pub(crate) struct Entities {
+    pub(crate) count: u64,
+    pub(crate) names_file: String,
 }
 
 /// Reads a file with one name per line; `json` is the description that names it.
-pub(in crate::layouts) fn read_names(
+pub(crate) fn read_names(
     dir: &Path,
     json: &Path,
     file: &str,
