@@ -14,11 +14,11 @@ use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::Device;
 use burn_gnn::data::{Builder, Csv, Decoder, InteractionPart, TIMESTAMP, TimeUnit};
-use burn_gnn::links::{
+use burn_gnn::models::seeded;
+use burn_gnn_links::{
     IdLists, InteractionGraph, LightGcnConfig, PairTrainingConfig, Popularity, RankingConfig,
     Ranks, fit_pairs, recommendations,
 };
-use burn_gnn::models::seeded;
 
 fn main() -> Result<()> {
     let made_up = tempfile::tempdir()?;

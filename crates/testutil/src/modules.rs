@@ -373,7 +373,7 @@ pub(crate) fn code(text: &str) -> String {
 }
 
 /// Crates whose modules are layered.
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
     "structure",
     "files",
     "graph",
@@ -386,6 +386,7 @@ const CRATES: [&str; 13] = [
     "ops",
     "dist",
     "models",
+    "links",
     "cli",
 ];
 

@@ -7,9 +7,9 @@ use anyhow::{Result, bail, ensure};
 use burn::module::Module;
 use burn::tensor::Device;
 use burn_gnn::data::{KnowledgeGraph, Triple};
-use burn_gnn::links::{LinkMetrics, TrueTails, rank_links};
 use burn_gnn::models::{FusedAdamConfig, seeded};
 use burn_gnn::sampling::Loader;
+use burn_gnn_links::{LinkMetrics, TrueTails, rank_links};
 use clap::Args;
 
 use super::messages::Messages;

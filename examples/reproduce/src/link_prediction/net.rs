@@ -6,7 +6,6 @@ use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 use burn_gnn::data::Triple;
 use burn_gnn::graph::{Graph, Relation};
-use burn_gnn::links::{Decoder, DistMult, DistMultConfig, Side};
 use burn_gnn::models::{
     DropoutKey, HeteroLayer, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
     id_tensor, select_rows,
@@ -15,6 +14,7 @@ use burn_gnn::ops::{
     EdgeTypes, GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout,
 };
 use burn_gnn::sampling::Block;
+use burn_gnn_links::{Decoder, DistMult, DistMultConfig, Side};
 
 use super::fit::Settings;
 use super::messages::{Messages, over_degrees, vector};

@@ -9,12 +9,12 @@ use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn::data::{KnowledgeGraph, Triple};
 use burn_gnn::graph::{GraphError, Stream};
-use burn_gnn::links::{Decoder, Side, TrueTails};
 use burn_gnn::models::{id_tensor, select_rows};
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
 use burn_gnn::sampling::{
     Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds,
 };
+use burn_gnn_links::{Decoder, Side, TrueTails};
 
 use super::fit::{Settings, both_ways};
 use super::messages::Messages;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use burn_gnn::data::{InductiveKnowledgeGraph, load_inductive_triples};
-use burn_gnn::links::{
+use burn_gnn_links::{
     FactGraph, HiddenFacts, NbfnetConfig, NbfnetTraining, candidate_queries, candidate_ranks,
     nearness_scores, popularity_scores, train_nbfnet,
 };

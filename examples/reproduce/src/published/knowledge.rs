@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
 use burn_gnn::data::{KnowledgeGraph, Triple, load_knowledge_graph};
-use burn_gnn::links::{
+use burn_gnn_links::{
     KgeConfig, KgeKind, KgeTraining, TrueTails, known_both_ways, popularity_ranks, train_kge,
 };
 
@@ -101,7 +101,7 @@ fn row(
     })
 }
 
-fn progress(args: &Args, e: &burn_gnn::links::KgeEpoch) {
+fn progress(args: &Args, e: &burn_gnn_links::KgeEpoch) {
     let valid = e.valid.map_or_else(String::new, |m| format!("  valid {m}"));
     args.note(format!("epoch {:>3}  loss {:.4}  {:.1} s{valid}", e.epoch, e.loss, e.seconds));
 }
@@ -173,7 +173,7 @@ fn defaults(kind: KgeKind, kg: &KnowledgeGraph) -> KgeConfig {
     }
     let training = KgeTraining::Negatives {
         count: 2_000,
-        loss: burn_gnn::links::LinkLoss::SampledSoftmax,
+        loss: burn_gnn_links::LinkLoss::SampledSoftmax,
         filtered: false,
         type_constrained: false,
     };

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::data::{LinkSet, NodePair, RandomLinkSplit, load_dataset, load_links};
 use burn_gnn::graph::GraphError;
-use burn_gnn::links::{
+use burn_gnn_links::{
     GraphAutoEncoderConfig, LinkGraph, SealConfig, SealTraining, adamic_adar, common_neighbors,
     katz, link_scores, preferential_attachment, resource_allocation, train_seal,
 };

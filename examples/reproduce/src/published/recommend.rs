@@ -11,11 +11,11 @@ use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::Device;
 use burn_gnn::data::{InteractionPart, Interactions, load_interactions};
-use burn_gnn::links::{
+use burn_gnn::models::seeded;
+use burn_gnn_links::{
     GraphFilterConfig, IdLists, InteractionGraph, ItemSpectrum, LightGcnConfig, PairTrainingConfig,
     Popularity, RankingConfig, Ranks, RatingModel, RatingModelConfig, fit_pairs, recommendations,
 };
-use burn_gnn::models::seeded;
 
 use super::Args;
 use super::row::Row;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Result;
 use burn::tensor::Device;
 use burn_gnn::data::{NodeSeries, load_series};
-use burn_gnn::links::{GcnGruConfig, fit_series};
+use burn_gnn_links::{GcnGruConfig, fit_series};
 
 use super::Args;
 use super::row::Row;
