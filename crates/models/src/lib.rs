@@ -113,7 +113,7 @@ pub use relational::row_sets::row_set_input::{RowSet, RowSets};
 pub use relational::row_sets::row_set_net::{RowSetNet, RowSetPool};
 pub use relational::row_sets::window_means::{PathMeans, WindowMeans};
 pub use relational::task_score::TaskScore;
-pub use relational::train_database::{search_options, train_database};
+pub use relational::train_database::{search_options, train_database, train_database_on_ranks};
 pub use relational::train_options::{EpochHook, MeasuredOptions, RelationalOptions};
 pub use relational::trained_database::{Predictor, TrainedDatabase};
 pub use relational::typed_sage::{TypedSage, TypedSageLayer};
@@ -142,4 +142,5 @@ pub use training::tasks::seed_task::SeedTask;
 pub mod internal {
     pub use crate::layers::dense::mlp::{root, sigmoid};
     pub use crate::params::init::Init;
+    pub use crate::relational::relational_data::{statistics_end, test_time};
 }

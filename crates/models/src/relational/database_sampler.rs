@@ -36,6 +36,8 @@ pub struct DatabaseSampler {
     head: usize,
     gaps: Option<Gaps>,
     recency: Option<Recency>,
+    /// Rank and number of ranks.
+    share: Option<(usize, usize)>,
     device: Device,
 }
 
@@ -103,6 +105,8 @@ pub struct DatabaseBatch {
     pub roots: Vec<Vec<u32>>,
     /// Head of the model that the seeds are for; 0 by default.
     pub head: usize,
+    /// Labels of the batch over all ranks; `None` where the batch is not shared.
+    pub labelled: Option<usize>,
 }
 
 impl DatabaseSampler {
@@ -164,6 +168,7 @@ impl DatabaseSampler {
             head: 0,
             gaps: None,
             recency: None,
+            share: None,
             device,
         })
     }
@@ -198,6 +203,16 @@ impl DatabaseSampler {
         ModelError::check_range("half_life", "1..", half_life, half_life > 0)?;
         let recency = Some(Recency::new(&self.seeds.times, half_life));
         Ok(Self { recency, ..self })
+    }
+
+    /// Keeps every `size`-th seed of each batch, from seed number `rank` of the batch on: the share of one of several ranks.
+    /// Draws of seeds and gaps are those of one rank. A rank without a seed gets the first one, without its label.
+    ///
+    /// # Errors
+    /// A rank that is not below `size`.
+    pub fn with_share(self, rank: usize, size: usize) -> Result<Self, ModelError> {
+        ModelError::check_range("rank", &format!("0..{size}"), rank, rank < size)?;
+        Ok(Self { share: (size > 1).then_some((rank, size)), ..self })
     }
 
     /// The same sampler with other seeds.
@@ -257,6 +272,15 @@ impl DatabaseSampler {
                 }
             }
         }
+        let mut labelled = None;
+        if let Some((rank, size)) = self.share {
+            labelled = Some(seeds.num_labels());
+            let own: Vec<u32> = (rank as u32..seeds.len() as u32).step_by(size).collect();
+            seeds = match own.is_empty() && !seeds.is_empty() {
+                true => seeds.select(&[0]).without_labels(),
+                false => seeds.select(&own),
+            };
+        }
         let sampler = match &self.reading {
             Reading::Trees(sampler) => sampler,
             Reading::Paths(paths) => {
@@ -270,6 +294,7 @@ impl DatabaseSampler {
                     inputs: vec![],
                     roots: vec![],
                     head: self.head,
+                    labelled,
                 });
             }
         };
@@ -296,6 +321,7 @@ impl DatabaseSampler {
             inputs,
             roots,
             head: self.head,
+            labelled,
         })
     }
 }

@@ -86,14 +86,16 @@ impl DatabaseSeeds {
     }
 
     /// The seeds whose label is known by `end`: its window, which starts at the time of the seed, has ended.
-    pub(crate) fn ended_by(&self, end: i64, window: Option<i64>) -> Self {
+    #[must_use]
+    pub fn ended_by(&self, end: i64, window: Option<i64>) -> Self {
         let is_known = |time: i64| time.saturating_add(window.unwrap_or(0)) <= end;
         let known = self.times.iter().zip(0u32..).filter(|(time, _)| is_known(**time));
         self.select(&known.map(|(_, i)| i).collect::<Vec<_>>())
     }
 
-    /// These seeds, and after them those of `others`, which have targets of the same type.
-    pub(crate) fn followed_by(mut self, others: Self) -> Self {
+    /// These seeds, and after them those of `others`; without targets if these are of another type.
+    #[must_use]
+    pub fn followed_by(mut self, others: Self) -> Self {
         self.entities.extend(others.entities);
         self.times.extend(others.times);
         self.visible.extend(others.visible);
@@ -106,6 +108,29 @@ impl DatabaseSeeds {
             ) => own.extend(more),
             (Some(Targets::Lists(own)), Some(Targets::Lists(more))) => own.extend(more),
             (own, _) => *own = None,
+        }
+        self
+    }
+
+    /// Number of labels that are known.
+    pub(crate) fn num_labels(&self) -> usize {
+        match &self.targets {
+            None => 0,
+            Some(Targets::Classes(v)) => v.iter().filter(|class| **class >= 0).count(),
+            Some(Targets::Values(v)) => v.iter().filter(|x| x.is_finite()).count(),
+            Some(Targets::Labels { values, .. }) => values.iter().filter(|x| !x.is_nan()).count(),
+            Some(Targets::Lists(v)) => v.iter().filter(|list| !list.is_empty()).count(),
+        }
+    }
+
+    /// The seeds, with all labels missing.
+    pub(crate) fn without_labels(mut self) -> Self {
+        match &mut self.targets {
+            None => {}
+            Some(Targets::Classes(v)) => v.fill(-1),
+            Some(Targets::Values(v)) => v.fill(f64::NAN),
+            Some(Targets::Labels { values, .. }) => values.fill(f32::NAN),
+            Some(Targets::Lists(v)) => v.iter_mut().for_each(Vec::clear),
         }
         self
     }

@@ -86,7 +86,7 @@ pub(crate) fn for_task<'a>(
 
 /// The time before which rows count for statistics: the validation time, else that of the first validation seed; never
 /// later than [`test_time`]. Without either part, all rows that a training seed sees count.
-pub(crate) fn statistics_end(db: &Database, task: &DatabaseTask) -> i64 {
+pub fn statistics_end(db: &Database, task: &DatabaseTask) -> i64 {
     let val = validation_time(db, task);
     let last = || task.rows(Part::Train).times.iter().copied().max();
     val.into_iter()
@@ -101,7 +101,7 @@ pub(crate) fn validation_time(db: &Database, task: &DatabaseTask) -> Option<i64>
 }
 
 /// The test time of a database, or the time of the first test seed if it is earlier; `None` without either.
-pub(crate) fn test_time(db: &Database, task: &DatabaseTask) -> Option<i64> {
+pub fn test_time(db: &Database, task: &DatabaseTask) -> Option<i64> {
     db.test_timestamp().into_iter().chain(first_time(task, Part::Test)).min()
 }
 

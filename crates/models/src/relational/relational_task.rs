@@ -248,7 +248,12 @@ impl RelationalTask {
         let range = format!("below {}, the number of heads of the task", self.heads.len());
         let is_known = batch.head < self.heads.len();
         ModelError::check_range("head", &range, batch.head, is_known)?;
-        self.heads[batch.head].outcome(model.forward(batch, batch.head), targets)
+        let outputs = model.forward(batch, batch.head);
+        let outcome = self.heads[batch.head].outcome(outputs.clone(), targets)?;
+        let Some(total) = batch.labelled else { return Ok(outcome) };
+        // A rank without labels has a gradient of 0.
+        let loss = if batch.seeds.num_labels() == 0 { outputs.sum() * 0.0 } else { outcome.loss() };
+        Ok(outcome.with_loss(loss).over(total))
     }
 
     fn check_heads(&self, model: &RelationalModel) -> Result<(), ModelError> {

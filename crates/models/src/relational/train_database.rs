@@ -20,8 +20,9 @@ use crate::relational::relational_task::TargetEncoding;
 use crate::relational::task_score::{TaskScore, defined, labelled};
 use crate::relational::train_options::{EpochHook, MeasuredOptions, RelationalOptions};
 use crate::relational::trained_database::TrainedDatabase;
-use crate::training::fit::fit;
+use crate::training::fit::fit_on_ranks;
 use crate::training::fit_config::FitConfig;
+use crate::training::gradient_sync::{GradientSync, NoSync};
 
 /// Trains a model on a task of a database: fits the column encoders to the rows before the validation time, trains,
 /// measures the validation seeds, and measures the test seeds once.
@@ -50,7 +51,25 @@ pub fn train_database(
     task: &str,
     options: &RelationalOptions,
 ) -> Result<TrainedDatabase, ModelError> {
+    train_database_on_ranks(db, task, options, &NoSync)
+}
+
+/// [`train_database`] on one of several ranks, each of which has the database and trains on its share of every batch.
+/// Gradients and metrics are summed over ranks, and every rank returns the same model. It equals that of one rank up to
+/// the rounding of sums, and but for dropout and sampled rows, whose draws are by rank. Collective.
+///
+/// # Errors
+/// As [`train_database`]; `other_tasks` on several ranks.
+pub fn train_database_on_ranks<S: GradientSync>(
+    db: &Database,
+    task: &str,
+    options: &RelationalOptions,
+    sync: &S,
+) -> Result<TrainedDatabase, ModelError> {
     let task = db.task(task)?;
+    let is_alone = sync.size() == 1 || options.other_tasks.is_empty();
+    let range = "none, where several ranks train";
+    ModelError::check_range("other_tasks", range, options.other_tasks.join(", "), is_alone)?;
     let with_labels;
     let db = if options.label_history {
         with_labels = with_label_history(db, task)?;
@@ -58,7 +77,7 @@ pub fn train_database(
     } else {
         db
     };
-    let training = Training { db, task, options };
+    let training = Training { db, task, options, sync };
     let seeds = DatabaseSeeds::of_task(db, task, Part::Train, options.protocol);
     let val = DatabaseSeeds::of_task(db, task, Part::Val, options.protocol);
     let has_val = labelled(val.targets.as_ref());
@@ -134,10 +153,11 @@ pub fn search_options(
 }
 
 /// What [`train_database`] is given.
-struct Training<'a> {
+struct Training<'a, S> {
     db: &'a Database,
     task: &'a DatabaseTask,
     options: &'a RelationalOptions,
+    sync: &'a S,
 }
 
 /// One run of the training loop.
@@ -154,9 +174,9 @@ struct Pass {
     file: &'static str,
 }
 
-impl Training<'_> {
+impl<S: GradientSync> Training<'_, S> {
     fn pass(&self, pass: Pass) -> Result<(TrainedDatabase, RelationalData), ModelError> {
-        let Self { db, task, options } = *self;
+        let Self { db, task, options, sync } = *self;
         let Pass { seeds: train, val, end: before, epochs, file } = pass;
         let Some(targets) = train.targets.clone().filter(|_| !train.is_empty()) else {
             let range = format!("at least one training row of task `{}`", task.name);
@@ -194,7 +214,8 @@ impl Training<'_> {
         })?;
         let gap = self.longest_gap();
         let loader = |seeds: DatabaseSeeds, head: usize, is_training: bool| {
-            let mut sampler = spec.sampler(&data, seeds, &options.device)?.with_head(head);
+            let sampler = spec.sampler(&data, seeds, &options.device)?.with_head(head);
+            let mut sampler = sampler.with_share(sync.rank(), sync.size())?;
             if is_training && gap > 0 {
                 sampler = sampler.with_gaps(gap, 1.0)?;
             }
@@ -235,11 +256,12 @@ impl Training<'_> {
             config = config.with_checkpoint(path).with_resume(exists);
         }
         let train = JointLoader::new(train, joint)?;
+        let config = if sync.rank() == 0 { config } else { config.silent() };
         let trained = if labelled(val.targets.as_ref()) {
             let val = JointLoader::new(loader(val, 0, false)?, vec![])?;
-            fit(training, &learned, &train, &val, &config)?
+            fit_on_ranks(training, &learned, &train, &val, &config, sync)?
         } else {
-            fit(training, &learned, &train, &(), &config)?
+            fit_on_ranks(training, &learned, &train, &(), &config, sync)?
         };
         spec.kept_epoch = trained.kept_epoch;
         let kept = trained.history.get(trained.kept_epoch).and_then(|epoch| epoch.val_score);
@@ -250,7 +272,7 @@ impl Training<'_> {
 
     /// The longest gap of a training seed.
     fn longest_gap(&self) -> i64 {
-        let Self { db, task, options } = *self;
+        let Self { db, task, options, .. } = *self;
         options.longest_gap.unwrap_or_else(|| {
             let val = DatabaseSeeds::of_task(db, task, Part::Val, options.protocol);
             let gap = |(time, seen): (&i64, &i64)| time.saturating_sub(*seen);
@@ -280,7 +302,7 @@ impl Training<'_> {
         name: &str,
         end: i64,
     ) -> Result<(DatabaseSeeds, TargetEncoding), ModelError> {
-        let Self { db, task, options } = *self;
+        let Self { db, task, options, .. } = *self;
         let other = db.task(name)?;
         let (table, found) = (&task.entity_table, &other.entity_table);
         let range = format!("tasks of table `{table}`, the entities of task `{}`", task.name);
