@@ -55,6 +55,8 @@
 //! | [`recommendations`], [`Recommendations`] | the best items that a user has not seen |
 //! | [`GraphFilter`] ([`GraphFilterConfig`], [`ItemSpectrum`]), [`Popularity`] | scores without training |
 //! | [`RatingModel`] ([`RatingModelConfig`], [`NeighbourConfig`], [`NeighboursOf`], [`Similarity`]) | ratings |
+//! | [`train_recommendation`] ([`RecommendationOptions`], [`TrainedRecommendation`], [`RecommendationSpec`]), [`Recommender`] | recommendation tasks of databases, by rows up to a time |
+//! | [`RecommendationModel`], [`RecommendationBaseline`] | its two towers; what is popular, and the latest rows of an entity |
 //!
 //! | negatives | description |
 //! | --- | --- |

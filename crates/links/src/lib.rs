@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod database;
 mod decoders;
 mod errors;
 mod inductive;
@@ -15,6 +16,12 @@ mod ranking;
 mod recommend;
 mod temporal;
 
+pub use database::baseline::RecommendationBaseline;
+pub use database::model::RecommendationModel;
+pub use database::options::RecommendationOptions;
+pub use database::spec::RecommendationSpec;
+pub use database::train::train_recommendation;
+pub use database::trained::{Recommender, TrainedRecommendation};
 pub use decoders::bilinear::{Bilinear, BilinearConfig};
 pub use decoders::comparison::Comparison;
 pub use decoders::compl_ex::{ComplEx, ComplExConfig};

@@ -33,6 +33,10 @@ pub struct TopK {
 }
 
 impl TopK {
+    /// Lists of candidates, best first.
+    pub(crate) fn from_lists(k: usize, lists: Vec<Vec<(u32, f64)>>) -> Self {
+        Self { k, lists }
+    }
     /// Number of queries.
     pub fn len(&self) -> usize {
         self.lists.len()

@@ -1,5 +1,6 @@
 //! Tests of link prediction through the public interface.
 
+mod database;
 mod decoders;
 mod differences;
 mod inductive;
