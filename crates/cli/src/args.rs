@@ -156,7 +156,7 @@ pub(crate) struct Declared {
     /// Table whose rows are aggregated; it refers to the entities and has a time column.
     #[arg(long, requires = "task")]
     pub(crate) table: Option<String>,
-    /// count, sum, mean, min, max, exists or distinct.
+    /// count, sum, mean, min, max, exists, distinct or list (of the keys in a column, for recommendation).
     #[arg(long, requires = "task", default_value = "exists")]
     pub(crate) aggregate: String,
     /// Column that is aggregated.
@@ -203,6 +203,10 @@ pub(crate) struct Train {
     /// File with the state of training, written after each epoch; a run that was interrupted continues from it.
     #[arg(long)]
     pub(crate) checkpoint: Option<PathBuf>,
+    /// Number of ranks that share each batch: threads, or processes under `mpirun` (feature `mpi`), which then determines
+    /// the number.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) ranks: Option<u16>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use burn_gnn::data::{Database, Protocol};
+use burn_gnn::links::TrainedRecommendation;
 use burn_gnn::models::{ModelError, RelationalOptions, TrainedDatabase};
 
 use crate::args::{ModelOf, Source, TaskOf};
@@ -12,6 +13,17 @@ use crate::output::Output;
 
 /// Description of a saved model.
 const MODEL: &str = "model.json";
+/// Description of a saved model of a recommendation task.
+const RECOMMENDATION: &str = "recommendation.json";
+
+/// A saved model.
+#[allow(clippy::large_enum_variant)] // one per run
+pub(crate) enum Model {
+    /// Of a classification or regression.
+    Values(TrainedDatabase),
+    /// Of a recommendation.
+    Lists(TrainedRecommendation),
+}
 
 /// A database with the tasks that its settings declare.
 pub(crate) struct Opened {
@@ -51,20 +63,19 @@ impl Opened {
     }
 
     /// A database with a model that was trained on its tables.
-    pub(crate) fn with_model(
-        of: &ModelOf,
-        out: &Output,
-    ) -> Result<(Database, TrainedDatabase), Failure> {
+    pub(crate) fn with_model(of: &ModelOf, out: &Output) -> Result<(Database, Model), Failure> {
         let Self { db, .. } = Self::new(&of.source, out)?;
         let (folder, model) = (of.source.folder.display(), of.model.display());
-        if matches!(of.model.join(MODEL).try_exists(), Ok(false)) {
+        let has = |file: &str| !matches!(of.model.join(file).try_exists(), Ok(false));
+        let is_list = has(RECOMMENDATION);
+        if !is_list && !has(MODEL) {
             let why = format!(
                 "{model}: expected the folder of a model, found no `{MODEL}` in it; `burn-gnn train --out` writes one"
             );
             return Err(Failure::new(Kind::Data, why));
         }
         let device = RelationalOptions::default().device;
-        let trained = TrainedDatabase::load(&of.model, &db, &device).map_err(|e| match e {
+        let misfit = |e: ModelError| match e {
             ModelError::OutOfRange { .. } => Failure::new(
                 Kind::Model,
                 format!(
@@ -72,7 +83,13 @@ impl Opened {
                 ),
             ),
             e => e.into(),
-        })?;
+        };
+        let trained = if is_list {
+            TrainedRecommendation::load(&of.model, &db, &device).map(Model::Lists)
+        } else {
+            TrainedDatabase::load(&of.model, &db, &device).map(Model::Values)
+        };
+        let trained = trained.map_err(misfit)?;
         Ok((db, trained))
     }
 

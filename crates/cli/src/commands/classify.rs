@@ -44,6 +44,10 @@ pub(super) fn train(
                    leave them out";
         return Err(Failure::new(Kind::Usage, why));
     }
+    if args.ranks.is_some() {
+        let why = "--ranks: expected a database, found a data set; the library trains it on ranks (`ranks::fit_parts`)";
+        return Err(Failure::new(Kind::Usage, why));
+    }
     for file in [&args.out, &args.checkpoint].into_iter().flatten() {
         writable::file(file)?;
     }

@@ -5,13 +5,18 @@ use std::time::Instant;
 use burn_gnn::data::{Part, Protocol};
 
 use super::figures::Figures;
+use super::recommend;
 use crate::args::Evaluate;
 use crate::failure::Failure;
-use crate::opened::Opened;
+use crate::opened::{Model, Opened};
 use crate::output::Output;
 
 pub(crate) fn run(args: &Evaluate, out: &Output, start: Instant) -> Result<(), Failure> {
-    let (db, mut trained) = Opened::with_model(&args.of, out)?;
+    let (db, model) = Opened::with_model(&args.of, out)?;
+    let mut trained = match model {
+        Model::Values(trained) => trained,
+        Model::Lists(trained) => return recommend::evaluate(args, &db, trained, out, start),
+    };
     let measured = trained.spec.protocol;
     if let Some(protocol) = args.protocol {
         trained.spec.protocol = Protocol::from(protocol);

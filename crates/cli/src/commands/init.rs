@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use burn_gnn::data::{
-    Database, DatabaseTable, NEVER, TaskType, WindowTask, suggest_schema, write_atomic,
-};
+use burn_gnn::data::{Database, DatabaseTable, NEVER, WindowTask, suggest_schema, write_atomic};
 use serde::Serialize;
 use serde_json::json;
 use toml::{Table, Value};
@@ -181,8 +179,8 @@ fn settings(db: &Database, task: Option<&WindowTask>) -> Result<String, Failure>
     struct Tasks<'a> {
         tasks: [&'a WindowTask; 1],
     }
-    let trained = db.tasks().iter().find(|task| task.task_type != TaskType::Recommendation);
-    let name = task.map(|task| task.name.as_str()).or(trained.map(|task| task.name.as_str()));
+    let name = task.map(|task| task.name.as_str());
+    let name = name.or(db.tasks().first().map(|task| task.name.as_str()));
     let quoted = |name: &str| Value::from(name).to_string();
     let name = match name {
         Some(name) => format!("task = {}", quoted(name)),
@@ -247,7 +245,7 @@ const EXAMPLE: &str = "\
 # name = \"orders-of-customers\"
 # entity_table = \"customers\"
 # table = \"orders\"
-# aggregate = \"count\"                                    # sum, mean, min, max, exists, distinct
+# aggregate = \"count\"                                    # sum, mean, min, max, exists, distinct, list
 # filter = [{ column = \"status\", op = \"!=\", value = 1 }]
 # window = \"30 days\"
 # entities = { active = \"365 days\" }                     # or \"with-rows\", or \"all\"

@@ -8,5 +8,6 @@ mod figures;
 pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod predict;
+mod recommend;
 pub(crate) mod train;
 pub(crate) mod verify;

@@ -1,15 +1,16 @@
 //! `burn-gnn predict`: writes predictions to a file.
 
 use burn_gnn::data::{
-    ColumnKind, ColumnValues, Database, DatabaseColumn, DatabaseTable, LATEST, NEVER, References,
-    TaskType, format_time, parse_time,
+    ColumnKind, ColumnValues, Database, DatabaseColumn, DatabaseTable, LATEST, NEVER, Part,
+    References, TaskType, format_time, parse_time,
 };
 use burn_gnn::models::DatabaseSeeds;
 use serde_json::json;
 
-use crate::args::Predict;
+use super::recommend;
+use crate::args::{PartName, Predict};
 use crate::failure::{Failure, Kind};
-use crate::opened::Opened;
+use crate::opened::{Model, Opened};
 use crate::output::Output;
 use crate::writable;
 
@@ -17,34 +18,48 @@ pub(crate) fn run(args: &Predict, out: &Output) -> Result<(), Failure> {
     let at = args.at.as_deref().map(parse_time).transpose();
     let at = at.map_err(|e| Failure::new(Kind::Usage, format!("--at: {e}")))?;
     writable::file(&args.out)?;
-    let (db, trained) = Opened::with_model(&args.of, out)?;
-    let spec = &trained.spec;
-    let entities = db.table(&spec.entity_table)?;
-    let seeds = match args.part {
-        Some(part) => {
-            let task = db.task(&spec.task)?;
-            DatabaseSeeds::of_task(&db, task, part.into(), spec.protocol)
+    let (db, model) = Opened::with_model(&args.of, out)?;
+    let (task, table, protocol, refit) = match &model {
+        Model::Values(trained) => {
+            let spec = &trained.spec;
+            (&spec.task, &spec.entity_table, spec.protocol, spec.refit)
         }
+        Model::Lists(trained) => {
+            let spec = &trained.spec;
+            (&spec.task, &spec.entity_table, spec.protocol, spec.refit)
+        }
+    };
+    let entities = db.table(table)?;
+    let learned = match args.part {
+        Some(PartName::Train) => true,
+        Some(PartName::Val) => refit,
+        Some(PartName::Test) | None => false,
+    };
+    let seeds = match args.part {
+        Some(part) => DatabaseSeeds::of_task(&db, db.task(task)?, part.into(), protocol),
         None => seeds(args, &db, entities, at)?,
     };
+    if let (Some(part), true) = (args.part, learned) {
+        let again = if refit && part == PartName::Val { " again (`refit`)" } else { "" };
+        out.note(format!(
+            "{task}: the model was trained{again} on the labels of the {} rows; these predictions do not show how well it predicts others",
+            Part::from(part)
+        ));
+    }
+    let trained = match &model {
+        Model::Values(trained) => trained,
+        Model::Lists(trained) => {
+            return recommend::predict(args, &db, trained, &seeds, learned, out);
+        }
+    };
+    let spec = &trained.spec;
     let bar = out.elapsed(&format!("predicting {}", spec.task));
     let (count, outputs, times) = (seeds.len(), spec.target.outputs, seeds.times.clone());
     let rows = seeds.entities.clone();
     let predicted = trained.predictor(&db)?.predict_seeds(seeds)?;
     drop(bar);
 
-    let mut columns = vec![];
-    for key in entities.primary_key() {
-        columns.push(entities.column(key)?.select(&rows));
-    }
-    if columns.is_empty() {
-        let numbers = ColumnValues::Ints(rows.iter().copied().map(i64::from).collect());
-        columns.push(DatabaseColumn::new("row", ColumnKind::Number, numbers)?);
-    }
-    // Seeds of a task without times.
-    let missing = times.iter().map(|&time| time == LATEST).collect();
-    let times = DatabaseColumn::new("time", ColumnKind::Time, ColumnValues::Times(times))?;
-    columns.push(times.with_missing(missing)?);
+    let mut columns = seed_columns(entities, &rows, times)?;
     let name = match spec.target.task_type {
         TaskType::Regression => "prediction",
         _ => "probability",
@@ -56,11 +71,34 @@ pub(crate) fn run(args: &Predict, out: &Output) -> Result<(), Failure> {
         columns.push(DatabaseColumn::new(name, ColumnKind::Number, values)?);
     }
     DatabaseTable::new("predictions", columns)?.write(&args.out)?;
-    let value = json!({ "task": spec.task, "predictions": count, "out": args.out });
+    let value = json!({
+        "task": spec.task, "predictions": count, "learned": learned, "out": args.out
+    });
     let plural = if count == 1 { "" } else { "s" };
     out.result(&value, || {
         format!("{}: wrote {count} prediction{plural} to {}", spec.task, args.out.display())
     })
+}
+
+/// Keys and times of seeds, the first columns of predictions.
+pub(super) fn seed_columns(
+    entities: &DatabaseTable,
+    rows: &[u32],
+    times: Vec<i64>,
+) -> Result<Vec<DatabaseColumn>, Failure> {
+    let mut columns = vec![];
+    for key in entities.primary_key() {
+        columns.push(entities.column(key)?.select(rows));
+    }
+    if columns.is_empty() {
+        let numbers = ColumnValues::Ints(rows.iter().copied().map(i64::from).collect());
+        columns.push(DatabaseColumn::new("row", ColumnKind::Number, numbers)?);
+    }
+    // Seeds of a task without times.
+    let missing = times.iter().map(|&time| time == LATEST).collect();
+    let times = DatabaseColumn::new("time", ColumnKind::Time, ColumnValues::Times(times))?;
+    columns.push(times.with_missing(missing)?);
+    Ok(columns)
 }
 
 /// Entities of a file, or all, at a time.

@@ -2,11 +2,16 @@
 
 use std::time::Instant;
 
-use burn_gnn::data::Targets;
-use burn_gnn::models::{MeasuredOptions, RelationalOptions, search_options, train_database};
+use burn_gnn::data::{Database, Targets, TaskType};
+use burn_gnn::dist::launch;
+use burn_gnn::models::{
+    MeasuredOptions, ModelError, RelationalOptions, TrainedDatabase, search_options,
+    train_database, train_database_on_ranks,
+};
+use burn_gnn::ranks::RankSync;
 
-use super::classify;
 use super::figures::Figures;
+use super::{classify, recommend};
 use crate::args::Train;
 use crate::failure::{Failure, Kind};
 use crate::opened::Opened;
@@ -19,7 +24,11 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
     }
     args.out.as_deref().map_or(Ok(()), writable::folder)?;
     args.checkpoint.as_deref().map_or(Ok(()), writable::file)?;
-    let (Opened { db, config }, task, protocol) = Opened::with_task(&args.of, out)?;
+    let (opened, task, protocol) = Opened::with_task(&args.of, out)?;
+    if opened.db.task(&task)?.task_type == TaskType::Recommendation {
+        return recommend::train(args, &opened, (&task, protocol), out, start);
+    }
+    let Opened { db, config } = opened;
     let candidates = if config.has_model() {
         vec![RelationalOptions::for_task(&db, &task, protocol)?]
     } else {
@@ -76,7 +85,14 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
     let Some(MeasuredOptions { options, .. }) = measured.into_iter().next() else {
         return Err(Failure::new(Kind::Internal, "no options to train with"));
     };
-    let trained = train_database(&db, &task, &options)?;
+    let trained = match args.ranks {
+        None => train_database(&db, &task, &options)?,
+        Some(ranks) => match on_ranks(ranks.into(), &db, &task, &options)? {
+            Some(trained) => trained,
+            // The process of rank 0 writes and prints.
+            None => return Ok(()),
+        },
+    };
     if let Some(folder) = &args.out {
         trained.save(folder)?;
         out.note(format!("wrote the model to {}", folder.display()));
@@ -85,4 +101,20 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
     let run = (task.as_str(), options.protocol.name(), options.seed);
     let figures = Figures::new(run, of.metric(), scores, start);
     out.result(&figures, || figures.text())
+}
+
+/// Trains on ranks; `None` in a process without rank 0.
+fn on_ranks(
+    ranks: usize,
+    db: &Database,
+    task: &str,
+    options: &RelationalOptions,
+) -> Result<Option<TrainedDatabase>, Failure> {
+    let trained = launch(ranks, |comm| {
+        let is_first = comm.rank() == 0;
+        let trained = train_database_on_ranks(db, task, options, &RankSync::new(comm))?;
+        Ok::<_, ModelError>(is_first.then_some(trained))
+    });
+    let trained = trained.map_err(|e| Failure::new(Kind::Model, e.to_string()))?;
+    Ok(trained.into_iter().flatten().next())
 }

@@ -160,6 +160,22 @@ fn train_ends_with_a_line_of_figures() {
     assert!(other["test"] != one["test"], "both protocols give {other}");
 }
 
+/// Ranks share batches: without draws, the model is that of one rank up to rounding.
+#[test]
+fn ranks_train_the_model_of_one() {
+    let dir = Racing::new();
+    let settings = dir.read("races/burn-gnn.toml");
+    dir.put("races/burn-gnn.toml", &settings.replace("hidden = 16", "hidden = 16\ndropout = 0.0"));
+    let of = |options: &str| json(dir.path(), &format!("train races --json --seed 4{options}"));
+    let (one, two) = (of(""), of(" --ranks 2 --out model"));
+    for part in ["val", "test"] {
+        let [a, b] = [&one, &two].map(|of| of[part].as_f64().unwrap());
+        assert!((a - b).abs() < 0.01, "{part}: {one} {two}");
+    }
+    let measured = json(dir.path(), "evaluate races --model model --json");
+    assert_eq!(measured["test"], two["test"]);
+}
+
 #[test]
 fn evaluate_repeats_the_figures_of_training() {
     let dir = Racing::new();
@@ -219,6 +235,64 @@ fn predict_writes_keys_times_and_probabilities() {
     let test = json(dir.path(), "predict races --model model --part test --out test.csv --json");
     let parts = json(dir.path(), "inspect races --json")["tasks"][0]["parts"].clone();
     assert_eq!(test["predictions"], parts[2]["rows"]);
+    assert_eq!(test["learned"], false);
+
+    // The refit has learned the validation labels, and says so.
+    let val = run(dir.path(), "predict races --model model --part val --out val.csv --json");
+    assert!(val.err.contains("trained again (`refit`) on the labels of the val rows"), "{val:?}");
+    let val: serde_json::Value = serde_json::from_str(val.out.trim()).unwrap();
+    assert_eq!(val["learned"], true);
+}
+
+/// A task whose label is a list of keys: lists of another table.
+#[test]
+fn predict_writes_lists_of_recommended_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("shop");
+    std::fs::create_dir_all(&folder).unwrap();
+    let users = (1..=12).map(|user| format!("{user},{}\n", user % 4)).collect::<String>();
+    let articles =
+        (1..=8).map(|article| format!("a{article},{}\n", article * 7)).collect::<String>();
+    let row = |i: u64| {
+        let (user, day) = (1 + i % 12, i / 12);
+        // A user of an even number buys the first four articles, the others buy the last four.
+        let article = 1 + (i * 2_654_435_761 >> 7) % 4 + 4 * (user % 2);
+        format!("{i},{user},a{article},{}\n", date(day / 5))
+    };
+    let orders = (0..6000).map(row).collect::<String>();
+    for (name, text) in [
+        ("users", format!("userId,age\n{users}")),
+        ("articles", format!("articleId,price\n{articles}")),
+        ("orders", format!("orderId,userId,articleId,date\n{orders}")),
+    ] {
+        std::fs::write(folder.join(format!("{name}.csv")), text).unwrap();
+    }
+    let args = "init shop --task next --entity-table users --table orders --aggregate list --column articleId --window";
+    let args: Vec<&str> = args.split(' ').chain(["30 days", "--eval-times", "2"]).collect();
+    let run = crate::running::run_args(dir.path(), &args);
+    assert_eq!(run.code, 0, "{run:?}");
+    let trained = json(dir.path(), "train shop --epochs 2 --out model --json");
+    assert_eq!((&trained["task"], &trained["metric"]), (&"next".into(), &"map".into()));
+    assert!(trained["test"].as_f64().unwrap() > 0.5, "{trained}");
+    let measured = json(dir.path(), "evaluate shop --model model --json");
+    for key in ["task", "protocol", "metric", "seed", "val", "test"] {
+        assert_eq!(trained[key], measured[key], "{key}");
+    }
+    let made = json(dir.path(), "predict shop --model model --out lists.parquet --json");
+    assert_eq!(made["predictions"], 12);
+    let lists = DatabaseTable::open(dir.path().join("lists.parquet")).unwrap();
+    let names: Vec<_> = lists.columns().iter().map(|column| column.name()).collect();
+    assert_eq!(names, ["userId", "time", "recommended_articleId", "scores"]);
+    let ColumnValues::Lists(of) = lists.column("recommended_articleId").unwrap().values() else {
+        panic!("expected lists");
+    };
+    let burn_gnn::data::ListValues::Texts(keys) = of.values() else { panic!("expected keys") };
+    // There are eight articles, fewer than the ten of a list.
+    assert_eq!((of.row_len(0), keys.len()), (8, 96));
+    // User 1 has an odd number.
+    assert!(["a5", "a6", "a7", "a8"].contains(&keys.get(0)), "{}", keys.get(0));
+    let e = error(dir.path(), "predict shop --model model --out lists.csv", 2);
+    assert!(e.contains(".parquet"), "{e}");
 }
 
 #[test]

@@ -15,6 +15,8 @@ fn command_lines_that_cannot_be_read() {
         ("train a --seed x", "--seed"),
         ("train a --threads 0", "--threads"),
         ("train a --threads 60000", "1..=1024"),
+        ("train a --ranks 0", "--ranks"),
+        ("train karate --ranks 2", "--ranks"),
         ("verify a --seeds 0", "--seeds"),
         ("predict a --model m", "--out"),
         ("predict a --model m --out o.csv --at 2020-01-01 --part test", "--part"),
