@@ -10,6 +10,8 @@
 //! cargo bench -p burn-gnn-benches -- tables [PYTHON]             # reading tables; CSV, Parquet and Matrix Market next to pandas and SciPy
 //! cargo bench -p burn-gnn-benches -- database write FOLDER        # ten million rows in five tables, as Parquet files
 //! cargo bench -p burn-gnn-benches -- database FOLDER              # from these files to a graph: time and peak memory
+//! cargo bench -p burn-gnn-benches -- database predict FOLDER TASK # the time of one prediction after loading
+//! cargo bench -p burn-gnn-benches -- database epoch FOLDER TASK   # an epoch of typed GraphSAGE, next to benches/relational/pyg.py
 //! cargo bench -p burn-gnn-benches -- partition arxiv-like 8 metis # a partitioning with its files (see partition.rs for methods)
 //! cargo bench -p burn-gnn-benches -- precision arxiv-like        # f32 against f16 and bf16
 //! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16); copy_u_max, BENCH_ALLOCATOR=counted: what it keeps
@@ -38,6 +40,7 @@ mod machine;
 mod measure;
 mod merge;
 mod operators;
+mod relational;
 mod training;
 
 use std::process::ExitCode;
@@ -128,8 +131,14 @@ fn run(args: &[String]) -> Result<()> {
         "tables" => tables::run(rest.first().map(String::as_str))?,
         "database" => match rest {
             [what, folder] if what == "write" => database::write(folder.as_ref())?,
+            [what, folder, task] if what == "predict" => {
+                relational::predict(folder.as_ref(), task)?
+            }
+            [what, folder, task] if what == "epoch" => relational::epoch(folder.as_ref(), task, 3)?,
             [folder] => database::run(folder.as_ref())?,
-            _ => bail!("database: name a folder, or `write` and a folder"),
+            _ => bail!(
+                "database: name a folder; `write` and a folder; `predict` or `epoch`, a folder and a task"
+            ),
         },
         "partition" => match rest {
             [name, parts, method] => {
