@@ -59,6 +59,8 @@ mod span_times;
 pub mod store;
 #[cfg(feature = "store")]
 mod stored_database;
+#[cfg(feature = "store")]
+mod stored_events;
 mod version_info;
 
 pub use span_times::{SpanTime, SpanTimes};

@@ -8,6 +8,7 @@
 //! | [`CscBuild`] ([`BuildPlan`]) | sorts a stream of edges into a file, in bounded memory |
 //! | [`StoredCsc`], [`StoredGraph`] | reads edges row by row; a graph to sample from |
 //! | [`StoredDatabase`] | the graph of a database, with times |
+//! | [`StoredEvents`] | a stream of events, with times, types and features |
 //! | [`RawNumbers`], [`NumberedEdges`], [`Renumbering`] | numbers for ids of any kind; a new order of nodes |
 //! | [`StreamCut`] ([`StreamMethod`]), [`StoredParts`] | partitions of graphs in files |
 //!
@@ -17,4 +18,5 @@
 //! | [`CachedRows`], [`PlannedRows`], [`PackedRows`] | cached; prefetched by a plan of batches; stored in the order of batches |
 
 pub use crate::stored_database::StoredDatabase;
+pub use crate::stored_events::StoredEvents;
 pub use burn_gnn_store::*;

@@ -74,7 +74,7 @@ pub use dataset::node_dataset::Dataset;
 pub use dataset::split::Split;
 pub use datasets::crates_graph::crates_graph;
 pub use datasets::karate::karate_club;
-pub use events::event_graph::EventGraph;
+pub use events::event_graph::{EventGraph, edge_ages};
 pub use events::event_split::EventSplit;
 pub use events::event_stream::EventStream;
 pub use formats::attributed_graph::AttributeOptions;

@@ -8,7 +8,6 @@ use burn_gnn_graph::{EdgeType, Graph, GraphError};
 use burn_gnn_sampling::{Fanouts, MiniBatch, NeighborSampler};
 
 use super::event_stream::EventStream;
-use crate::files::setting;
 
 /// Edge type of the events.
 const EVENT: &str = "event";
@@ -94,37 +93,56 @@ impl EventGraph {
         Ok(sampler)
     }
 
-    /// The time from each sampled edge to its seed, by block and edge type, in the order of the edges of the block.
-    /// `times` are the times of the seeds, in the order in which they were given to `sample_before`. Every seed has a
-    /// separate tree, so the seed of an edge is that of its destination.
+    /// The time from each sampled edge to its seed, by block and edge type: [`edge_ages`] with the times of this graph.
     ///
     /// # Errors
-    /// Other numbers of times than seeds, or a batch that was sampled without times.
+    /// As [`edge_ages`].
     pub fn dt(&self, batch: &MiniBatch, times: &[i64]) -> Result<Vec<Vec<Vec<i64>>>, GraphError> {
-        let expected = "a batch of this graph that `sample_before` sampled, and a time per seed";
-        let wrong = |found: &str| match setting("batch", expected, found) {
-            DataError::Graph(e) => e,
-            _ => unreachable!("`setting` makes an error of a graph"),
-        };
-        let roots = batch.roots.as_ref().and_then(|roots| roots.first());
-        let roots = roots.ok_or_else(|| wrong("a batch without trees"))?;
-        let of_block = |block: &burn_gnn_sampling::Block| {
-            let of_type = |etype: usize| {
-                let dst = block.relations()[etype].dst().iter();
-                dst.zip(block.edge_ids(etype))
-                    .map(|(&row, &edge)| {
-                        let seed =
-                            roots.get(row as usize).and_then(|&seed| times.get(seed as usize));
-                        let time = self.times.get(edge as usize);
-                        match (seed, time) {
-                            (Some(seed), Some(time)) => Ok(seed.saturating_sub(*time)),
-                            _ => Err(wrong("fewer seeds or edges")),
-                        }
-                    })
-                    .collect()
+        edge_ages(batch, times, |event| {
+            let time = usize::try_from(event).ok().and_then(|event| self.times.get(event));
+            time.copied().ok_or_else(|| wrong("an edge that is no event"))
+        })
+    }
+}
+
+/// The time from each sampled edge to its seed, by block and edge type, in the order of the edges of the block.
+///
+/// `times` are the times of the seeds, in the order in which they were given to `sample_before`. Every seed has a
+/// separate tree, so the seed of an edge is that of its destination. `time_of` returns the time of an event by its
+/// number, from memory or from a file.
+///
+/// # Errors
+/// Another number of times than seeds; a batch that was sampled without times; an error of `time_of`.
+pub fn edge_ages(
+    batch: &MiniBatch,
+    times: &[i64],
+    mut time_of: impl FnMut(u64) -> Result<i64, GraphError>,
+) -> Result<Vec<Vec<Vec<i64>>>, GraphError> {
+    let roots = batch.roots.as_ref().and_then(|roots| roots.first());
+    let roots = roots.ok_or_else(|| wrong("a batch without trees"))?;
+    let mut of_batch = Vec::with_capacity(batch.blocks.len());
+    for block in &batch.blocks {
+        let mut of_block = Vec::with_capacity(block.relations().len());
+        for (etype, relation) in block.relations().iter().enumerate() {
+            let edges = relation.dst().iter().zip(block.original_edge_ids(etype).iter());
+            let age = |(&row, &event): (&u32, &u64)| {
+                let seed = roots.get(row as usize).and_then(|&seed| times.get(seed as usize));
+                let seed = seed.ok_or_else(|| wrong("fewer times than seeds"))?;
+                Ok(seed.saturating_sub(time_of(event)?))
             };
-            (0..block.relations().len()).map(of_type).collect()
-        };
-        batch.blocks.iter().map(of_block).collect()
+            of_block.push(edges.map(age).collect::<Result<Vec<i64>, GraphError>>()?);
+        }
+        of_batch.push(of_block);
+    }
+    Ok(of_batch)
+}
+
+/// The error of arguments of [`edge_ages`].
+fn wrong(found: &str) -> GraphError {
+    GraphError::Setting {
+        arg: "batch",
+        expected: "a batch of these events that `sample_before` sampled, and a time per seed"
+            .into(),
+        found: found.into(),
     }
 }

@@ -5,6 +5,7 @@ use burn_gnn_sampling::{SampleKey, Strategy};
 use super::event_split::EventSplit;
 use super::event_stream::EventStream;
 use crate::layouts::events_layout::load_events;
+use crate::tables::{AttrType, Csv, Decoder, read_edges};
 
 fn stream(time: Vec<i64>) -> EventStream {
     let n = time.len();
@@ -105,7 +106,38 @@ fn samplers_read_the_latest_events_with_their_age() {
             assert!(of_type.iter().all(|&dt| dt > 0));
         }
     }
-    assert!(graph.dt(&batch, &times[..1]).is_err());
+    let error = graph.dt(&batch, &times[..1]).unwrap_err().to_string();
+    assert!(error.contains("`batch`") && error.contains("fewer times than seeds"), "{error}");
+}
+
+/// Labels are types and float attributes are features, in the order of time; later rows change no number of a node.
+#[test]
+fn tables_become_streams() {
+    let dir = tempfile::tempdir().unwrap();
+    let read = |rows: &str| {
+        let file = dir.path().join("mail.csv");
+        std::fs::write(&file, format!("from,to,time,kind,size,rate\n{rows}")).unwrap();
+        let csv = Csv::new(["size", "rate"])
+            .with_endpoints("from", "to")
+            .with_timestamp("time")
+            .with_label("kind")
+            .with_text_ids();
+        let decoder = Decoder::new().with_attributes([AttrType::Float, AttrType::Float]).csv(csv);
+        EventStream::from_table(&read_edges(&*file, &decoder)?)
+    };
+    let (events, names) =
+        read("cy,ann,20,1,0.5,2\nbo,ann,10,0,1.5,3\nann,cy,20,4,2.5,4\n").unwrap();
+    assert_eq!((events.src(), events.dst()), (&[0, 2, 1][..], &[1, 1, 2][..]));
+    assert_eq!((events.time(), events.types()), (&[10, 20, 20][..], Some(&[0, 1, 4][..])));
+    assert_eq!(events.features(), [1.5, 3.0, 0.5, 2.0, 2.5, 4.0]);
+    assert_eq!(
+        (names.number("bo"), names.number("ann"), names.number("cy")),
+        (Some(0), Some(1), Some(2))
+    );
+    let (fewer, _) = read("bo,ann,10,0,1.5,3\n").unwrap();
+    assert_eq!((fewer.src(), fewer.dst()), (&events.src()[..1], &events.dst()[..1]));
+    let error = read("bo,ann,10,-1,1.5,3\n").unwrap_err().to_string();
+    assert!(error.contains("a label from 0 in row 1"), "{error}");
 }
 
 #[test]
