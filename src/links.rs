@@ -17,6 +17,8 @@
 //! | [`train_kge`] ([`KgeConfig`], [`TrainedKge`], [`KgeEpoch`]) | embeddings of entities and relations, from options in a file |
 //! | [`KgeTraining`], [`KvsAllObjective`], [`KgeOptimizer`], [`KgeInit`], [`KgeKind`] | 1vsAll, KvsAll or negatives; optimizers; decoders |
 //! | [`Kge`] ([`KgeDecoder`], [`KgeRanks`], [`known_both_ways`]) | the model, and filtered ranks of heads and tails |
+//! | [`TripleThresholds`] ([`TripleClassification`]) | true and false triples: accuracy and F1 against hard negatives |
+//! | [`train_kge_on_ranks`] ([`EntityTable`]) | entities that ranks own; the module `ranks` has it with a `DistEmbedding` |
 //! | [`TypeConstraints`], [`popularity_ranks`] | candidates that a relation allows; a baseline |
 //! | [`train_nbfnet`] ([`NbfnetTraining`], [`TrainedNbfnet`], [`HiddenFacts`]), [`Nbfnet`] ([`NbfnetConfig`], [`PathAggregation`]) | entities that training has not seen |
 //! | [`FactGraph`], [`TailQuery`], [`candidate_queries`], [`candidate_ranks`] ([`CandidateRanks`]), [`nearness_scores`], [`popularity_scores`] | queries with given candidates; baselines |
@@ -33,7 +35,7 @@
 //! | [`EventHistory`] ([`RecentEvents`], [`LinkQueries`]) | events strictly before a query |
 //! | [`Tgn`] ([`TgnConfig`]), [`Tgat`] ([`TgatConfig`]), [`GraphMixer`] ([`GraphMixerConfig`]), [`DyGFormer`] ([`DyGFormerConfig`]) | models of links; the trait is [`EventModel`] |
 //! | [`EdgeBank`] ([`EdgeBankMemory`]) | the baseline of repeated pairs |
-//! | [`fit_events`] ([`EventFitConfig`], [`EventTask`], [`EventEpoch`], [`FittedEvents`]), [`evaluate_events`] ([`EventMetrics`]), [`score_events`] | training in batches of events, in order |
+//! | [`fit_events`], [`fit_events_on_ranks`] ([`EventFitConfig`], [`EventTask`], [`EventEpoch`], [`FittedEvents`]), [`evaluate_events`] ([`EventMetrics`]), [`score_events`] | training in batches of events, in order |
 //! | [`link_loss`], [`pair_metrics`], [`random_destinations`] | parts of a custom training loop |
 //! | [`TgnMemory`] ([`TgnMemoryConfig`], [`MemoryState`], [`MemoryUpdater`], [`MessageAggregation`], [`UpdaterKind`], [`NodeMemories`]) | memories of nodes |
 //! | [`TemporalAttention`], [`TimeEncoding`], [`GruCell`], [`RnnCell`], [`StepDropout`] | layers |

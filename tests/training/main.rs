@@ -8,6 +8,7 @@ mod distributed;
 mod errors;
 mod gpu;
 mod layers;
+mod links;
 mod no_future;
 mod parts;
 mod plans;

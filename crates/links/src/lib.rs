@@ -7,6 +7,7 @@
 mod database;
 mod decoders;
 mod errors;
+mod gradients;
 mod inductive;
 mod knowledge;
 mod losses;
@@ -38,13 +39,15 @@ pub use inductive::{
     TailQuery, TrainedNbfnet, candidate_queries, candidate_ranks, nearness_scores,
     popularity_scores, train_nbfnet,
 };
+pub use knowledge::classification::{TripleClassification, TripleThresholds};
 pub use knowledge::config::{
     KgeConfig, KgeInit, KgeKind, KgeOptimizer, KgeTraining, KvsAllObjective,
 };
+pub use knowledge::entity_table::EntityTable;
 pub use knowledge::kge::{Kge, KgeRanks, known_both_ways};
 pub use knowledge::kge_decoder::KgeDecoder;
 pub use knowledge::popularity::popularity_ranks;
-pub use knowledge::train::{KgeEpoch, TrainedKge, train_kge};
+pub use knowledge::train::{KgeEpoch, TrainedKge, train_kge, train_kge_on_ranks};
 pub use knowledge::type_constraints::TypeConstraints;
 pub use losses::link_loss::LinkLoss;
 pub use negatives::corruption::{
@@ -94,5 +97,5 @@ pub use temporal::model::EventModel;
 pub use temporal::tgn::{Tgat, TgatConfig, Tgn, TgnConfig};
 pub use temporal::train::{
     EventEpoch, EventFitConfig, EventMetrics, EventTask, FittedEvents, evaluate_events, fit_events,
-    link_loss, pair_metrics, random_destinations, score_events,
+    fit_events_on_ranks, link_loss, pair_metrics, random_destinations, score_events,
 };

@@ -1,7 +1,9 @@
 //! Embeddings of knowledge graphs: models, training, evaluation.
 
 mod all_candidates;
+pub(crate) mod classification;
 pub(crate) mod config;
+pub(crate) mod entity_table;
 pub(crate) mod kge;
 pub(crate) mod kge_decoder;
 pub(crate) mod popularity;

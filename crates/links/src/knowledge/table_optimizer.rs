@@ -70,3 +70,56 @@ impl TableOptimizer {
         }
     }
 }
+
+#[cfg(all(test, feature = "flex"))]
+mod tests {
+    use super::*;
+    use burn::tensor::Device;
+
+    /// Rows with a gradient move by the rule of the optimizer; the others keep their bits.
+    #[test]
+    fn steps_of_rows_follow_the_rule() {
+        let device = Device::flex();
+        for kind in [KgeOptimizer::Adagrad, KgeOptimizer::Adam] {
+            let start = [[1.0f32, -2.0], [0.5, 0.25], [3.0, 4.0]];
+            let mut table = Tensor::<2>::from_data(start, &device);
+            let mut optimizer = TableOptimizer::new(kind, &table);
+            let mut expected = start.map(|row| row.map(f64::from));
+            let (mut m, mut v) = ([[0.0f64; 2]; 3], [[0.0f64; 2]; 3]);
+            let steps: [(&[u32], &[[f32; 2]]); 3] = [
+                (&[0, 2], &[[0.5, -1.0], [2.0, 0.1]]),
+                (&[2], &[[-1.0, 0.3]]),
+                (&[0], &[[0.2, 0.2]]),
+            ];
+            for (time, (ids, grads)) in (1..).zip(steps) {
+                let grad: Vec<f32> = grads.iter().flatten().copied().collect();
+                let grad = burn::tensor::TensorData::new(grad, [ids.len(), 2]);
+                let grad = Tensor::<2>::from_data(grad, &device);
+                let ids: Arc<[u32]> = ids.into();
+                (optimizer, table) = optimizer.step(table, grad, Some(&ids), 0.1);
+                for (&id, g) in ids.iter().zip(grads) {
+                    for (c, g) in g.iter().map(|&g| f64::from(g)).enumerate() {
+                        let (m, v) = (&mut m[id as usize][c], &mut v[id as usize][c]);
+                        let step = match kind {
+                            KgeOptimizer::Adagrad => {
+                                *v += g * g;
+                                g / v.sqrt()
+                            }
+                            KgeOptimizer::Adam => {
+                                (*m, *v) = (0.9 * *m + 0.1 * g, 0.999 * *v + 0.001 * g * g);
+                                let (a, b) = (1.0 - 0.9f64.powi(time), 1.0 - 0.999f64.powi(time));
+                                *m / a / ((*v / b).sqrt() + 1e-8)
+                            }
+                        };
+                        expected[id as usize][c] -= 0.1 * step;
+                    }
+                }
+            }
+            let found: Vec<f32> = table.into_data().iter::<f32>().collect();
+            assert_eq!(found[2..4], [0.5, 0.25], "{kind:?}: a row without a gradient");
+            for (a, b) in found.iter().zip(expected.iter().flatten()) {
+                assert!((f64::from(*a) - b).abs() < 1e-5, "{kind:?}: {a} and {b}");
+            }
+        }
+    }
+}

@@ -3,16 +3,18 @@
 use std::time::Instant;
 
 use burn::module::{Module, Param};
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_data::{KnowledgeGraph, Triple};
-use burn_gnn_models::ModelError;
+use burn_gnn_models::{GradientSync, ModelError, NoSync};
 use burn_gnn_ops::Stream;
 
-use super::config::KgeConfig;
-use super::kge::{Kge, known_both_ways};
+use super::config::{KgeConfig, KgeTraining};
+use super::entity_table::EntityTable;
+use super::kge::{Kge, KgeRanks, known_both_ways};
 use super::kge_decoder::KgeDecoder;
 use super::queries::check_triples;
 use super::steps::Steps;
+use crate::gradients::share;
 use crate::ranking::links::LinkMetrics;
 
 /// An epoch of [`train_kge`].
@@ -80,6 +82,46 @@ pub fn train_kge(
     kg: &KnowledgeGraph,
     config: &KgeConfig,
     device: &Device,
+    on_epoch: impl FnMut(&KgeEpoch),
+) -> Result<TrainedKge, ModelError> {
+    train(kg, config, device, &NoSync, |_| Ok(None), on_epoch)
+}
+
+/// Trains as [`train_kge`] by negatives on several ranks, which call it with equal graphs and options. Each rank computes a
+/// part of the examples of every batch; the embeddings of entities are in a table that the ranks own together, such as
+/// one of a `DistEmbedding`, and the decoder is on every rank. Losses and embeddings equal those of one machine up to
+/// rounding, and all ranks return the same model. Rank 0 calls `on_epoch`. Collective.
+///
+/// `table` makes the table from the initial embeddings of all entities, row by row; it must update rows by the optimizer
+/// of `config`. The facade's `ranks::train_kge_on_ranks` calls this function with a `DistEmbedding`.
+///
+/// # Errors
+/// As [`train_kge`]; training other than [`KgeTraining::Negatives`]; decoders that differ between ranks; those of the
+/// table.
+///
+/// # Cost
+/// A step exchanges the rows of its entities. The initial embeddings, the ranking of validation triples and the result
+/// need the table of all entities on every rank.
+pub fn train_kge_on_ranks<S: GradientSync>(
+    kg: &KnowledgeGraph,
+    config: &KgeConfig,
+    device: &Device,
+    sync: &S,
+    table: impl FnOnce(Vec<f32>) -> Result<Box<dyn EntityTable>, ModelError>,
+    on_epoch: impl FnMut(&KgeEpoch),
+) -> Result<TrainedKge, ModelError> {
+    let is_by_negatives = matches!(config.training, KgeTraining::Negatives { .. });
+    ModelError::check_range("training", "`negatives` on ranks", "all entities", is_by_negatives)?;
+    let table = |initial: Tensor<2>| table(initial.into_data().iter::<f32>().collect()).map(Some);
+    train(kg, config, device, sync, table, on_epoch)
+}
+
+fn train<S: GradientSync>(
+    kg: &KnowledgeGraph,
+    config: &KgeConfig,
+    device: &Device,
+    sync: &S,
+    table: impl FnOnce(Tensor<2>) -> Result<Option<Box<dyn EntityTable>>, ModelError>,
     mut on_epoch: impl FnMut(&KgeEpoch),
 ) -> Result<TrainedKge, ModelError> {
     let count = kg.relations.len();
@@ -92,16 +134,27 @@ pub fn train_kge(
     let initial = Kge::try_new(config, kg.entities.len(), count, device)?;
     let id = initial.entities.id;
     let entities = initial.entities.val().detach().without_autodiff();
-    let mut steps = Steps::new(config, entities, initial.decoder.train(), count, &kg.train);
+    sync.check_replicas(&initial.decoder, &|_| false)?;
+    let mut table = table(entities.clone())?;
+    let entities = match table {
+        None => entities,
+        Some(_) => Tensor::empty([0, config.d], (device, entities.dtype())),
+    };
+    let sizes = [kg.entities.len(), count];
+    let mut steps = Steps::new(config, entities, initial.decoder.train(), sizes, &kg.train);
     let known = known_both_ways(kg);
     let valid = validation(kg, config);
-    let model = |steps: &Steps<'_, KgeDecoder>| {
-        Kge::from_parts(
-            Param::initialized(id, steps.entities.clone()),
-            steps.decoder.clone().valid(),
-            count,
-            config.reciprocal,
-        )
+    let everyone: Vec<u32> = (0..kg.entities.len() as u32).collect();
+    let model = |steps: &Steps<'_, KgeDecoder>, table: &mut Option<Box<dyn EntityTable>>| {
+        let entities = match table {
+            None => steps.entities.clone(),
+            Some(table) => {
+                let values = TensorData::new(table.rows(&everyone)?, [everyone.len(), config.d]);
+                Tensor::from_data(values, (device, steps.entities.dtype()))
+            }
+        };
+        let (entities, decoder) = (Param::initialized(id, entities), steps.decoder.clone().valid());
+        Ok::<_, ModelError>(Kge::from_parts(entities, decoder, count, config.reciprocal))
     };
     let mut history: Vec<KgeEpoch> = vec![];
     let mut best: Option<(f64, usize, Kge<KgeDecoder>)> = None;
@@ -114,7 +167,13 @@ pub fn train_kge(
         order.sort_by_cached_key(|&i| draws.words(i as u64, 0));
         let mut sum = 0.0;
         for (at, part) in order.chunks(config.batch).enumerate() {
-            let loss = steps.step(part, (step, lr))?;
+            let loss = match (&mut table, config.training) {
+                (Some(table), KgeTraining::Negatives { count, loss, .. }) => {
+                    let table = table.as_mut();
+                    steps.step_on_ranks(part, table, sync, (count, loss), (step, lr))?
+                }
+                _ => steps.step(part, (step, lr))?,
+            };
             if !loss.is_finite() {
                 return Err(ModelError::Diverged {
                     epoch: epoch - 1,
@@ -131,14 +190,22 @@ pub fn train_kge(
         let last = epoch == config.epochs;
         let ranked = !valid.is_empty() && (last || epoch.is_multiple_of(config.eval_every));
         let metrics = match ranked {
-            true => Some(model(&steps).ranks(&valid, &known, None)?.metrics()),
+            true => {
+                let part = &valid[share(valid.len(), sync)];
+                let KgeRanks { tails, heads } =
+                    model(&steps, &mut table)?.ranks(part, &known, None)?;
+                let ranks = KgeRanks { tails: sync.gather(tails), heads: sync.gather(heads) };
+                Some(ranks.metrics())
+            }
             false => None,
         };
         history.push(KgeEpoch { epoch, loss, seconds, valid: metrics });
-        on_epoch(&history[epoch - 1]);
+        if sync.rank() == 0 {
+            on_epoch(&history[epoch - 1]);
+        }
         let Some(metrics) = metrics else { continue };
         if best.as_ref().is_none_or(|(mrr, ..)| metrics.mrr > *mrr) {
-            (best, worse) = (Some((metrics.mrr, epoch, model(&steps))), 0);
+            (best, worse) = (Some((metrics.mrr, epoch, model(&steps, &mut table)?)), 0);
         } else {
             worse += 1;
             if worse == config.patience {
@@ -148,7 +215,7 @@ pub fn train_kge(
     }
     let (model, best_epoch) = match best {
         Some((_, epoch, model)) => (model, epoch),
-        None => (model(&steps), history.len()),
+        None => (model(&steps, &mut table)?, history.len()),
     };
     Ok(TrainedKge { model, best_epoch, history })
 }

@@ -176,7 +176,10 @@ impl HistoryModel for DyGFormer {
         dropout: Option<&StepDropout>,
     ) -> Result<Tensor<1>, ModelError> {
         same_features(history.events(), self.features)?;
-        let DistinctNodes { nodes, times, src, dst } = queries.distinct_nodes();
+        let DistinctNodes { at, src, dst } = queries.distinct_nodes();
+        let (nodes, times) = (at.nodes, at.times);
+        // Rows are pairs, not nodes.
+        let dropout = dropout.map(|d| d.of_rows(queries.scored.as_deref()));
         let (n, length, pairs) = (nodes.len(), self.length, queries.len());
         let device = self.time.frequencies.val().device().without_autodiff();
         let recent = history.latest(&nodes, &times, length - 1);
@@ -241,11 +244,12 @@ impl HistoryModel for DyGFormer {
         let x = Tensor::cat(vec![part(of_src), part(of_dst)], 1);
         let [_, all, width] = x.dims();
         let x = x.reshape([pairs * all, width]);
+        let dropout = dropout.map(|d| d.split_rows(all));
         let x = self
             .layers
             .iter()
             .enumerate()
-            .fold(x, |x, (i, layer)| layer.forward(x, pairs, dropout, i));
+            .fold(x, |x, (i, layer)| layer.forward(x, pairs, dropout.as_ref(), i));
         let x = x.reshape([2 * pairs, tokens, width]).mean_dim(1).reshape([pairs, 2 * width]);
         let z = |i: usize| affine(&self.output, x.clone().slice_dim(1, i * width..(i + 1) * width));
         Ok(self.decoder.forward(z(0), z(1)))

@@ -30,7 +30,7 @@ pub enum EdgeBankMemory {
 /// let events = EventStream::new(3, vec![0, 1], vec![1, 2], vec![10, 20])?;
 /// let mut bank = EdgeBank::new().with_both_directions();
 /// bank.advance(&events, 0..2);
-/// let queries = LinkQueries { src: vec![0, 1, 0], dst: vec![1, 0, 2], time: vec![30; 3] };
+/// let queries = LinkQueries { src: vec![0, 1, 0], dst: vec![1, 0, 2], time: vec![30; 3], scored: None };
 /// assert_eq!(bank.scores(&queries), [1.0, 1.0, 0.0]);
 /// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
@@ -89,9 +89,10 @@ impl EdgeBank {
         }
     }
 
-    /// Score of each query.
+    /// Score of each query that is scored.
     pub fn scores(&self, queries: &LinkQueries) -> Vec<f64> {
-        let score = |(&u, &v): (&u32, &u32)| {
+        let score = |query: usize| {
+            let (u, v) = (queries.src[query], queries.dst[query]);
             let is_known = self.last.get(&(u, v)).is_some_and(|&time| match self.memory {
                 EdgeBankMemory::Unlimited => true,
                 EdgeBankMemory::Window(length) => {
@@ -103,7 +104,10 @@ impl EdgeBank {
                 if self.with_popularity { popularity / (popularity + 1.0) / 2.0 } else { 0.0 };
             f64::from(u8::from(is_known)) + add
         };
-        queries.src.iter().zip(&queries.dst).map(score).collect()
+        match &queries.scored {
+            None => (0..queries.len()).map(score).collect(),
+            Some(scored) => scored.iter().map(|&query| score(query as usize)).collect(),
+        }
     }
 
     /// Scores the events `events` and one negative each, and reads the events batch by batch, so that the score of an

@@ -96,13 +96,13 @@ impl Mixer {
         let by_channel = x.clone().swap_dims(1, 2).reshape([n * c, k]);
         let mixed = self.tokens.forward(
             self.token_norm.forward(by_channel),
-            dropout,
+            dropout.map(|d| d.split_rows(c)).as_ref(),
             &format!("tokens {layer}"),
         );
         let x = (x + mixed.reshape([n, c, k]).swap_dims(1, 2)).reshape([n * k, c]);
         let mixed = self.channels.forward(
             self.channel_norm.forward(x.clone()),
-            dropout,
+            dropout.map(|d| d.split_rows(k)).as_ref(),
             &format!("channels {layer}"),
         );
         (x + mixed).reshape([n, k, c])
@@ -117,9 +117,10 @@ impl HistoryModel for GraphMixer {
         dropout: Option<&StepDropout>,
     ) -> Result<Tensor<1>, ModelError> {
         same_features(history.events(), self.features)?;
-        let DistinctNodes { nodes, times, src, dst } = queries.distinct_nodes();
-        let (n, k) = (nodes.len(), self.neighbors);
-        let recent = history.latest(&nodes, &times, k);
+        let DistinctNodes { at, src, dst } = queries.distinct_nodes();
+        let dropout = dropout.map(|d| d.of_rows(at.rows()));
+        let (n, k) = (at.nodes.len(), self.neighbors);
+        let recent = history.latest(&at.nodes, &at.times, k);
         let device = self.time.frequencies.val().device().without_autodiff();
         let features = event_features(history.events(), &recent, &device);
         let encoded = cat_features(vec![features, self.time.forward(&recent.dt)]);
@@ -127,6 +128,7 @@ impl HistoryModel for GraphMixer {
         let x = affine(&self.input, rows);
         let channels = x.dims()[1];
         let x = x.reshape([n, k, channels]);
+        let dropout = dropout.as_ref();
         let x =
             self.layers.iter().enumerate().fold(x, |x, (i, layer)| layer.forward(x, dropout, i));
         let z = affine(&self.output, x.mean_dim(1).reshape([n, channels]));

@@ -1,6 +1,7 @@
 //! Defines `EventHistory`: the latest events of nodes before given times.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use burn_gnn_data::EventStream;
 
@@ -174,6 +175,8 @@ pub struct LinkQueries {
     pub dst: Vec<u32>,
     /// Time of each pair. Events strictly before it are read.
     pub time: Vec<i64>,
+    /// Numbers of the pairs that are scored; `None`: all. Ranks score parts of one batch.
+    pub scored: Option<Vec<u32>>,
 }
 
 impl LinkQueries {
@@ -182,51 +185,95 @@ impl LinkQueries {
     /// # Panics
     /// The range is not within the stream, or there is not one negative per event.
     #[track_caller]
-    pub fn with_negatives(
-        stream: &EventStream,
-        events: std::ops::Range<usize>,
-        negatives: &[u32],
-    ) -> Self {
+    pub fn with_negatives(stream: &EventStream, events: Range<usize>, negatives: &[u32]) -> Self {
         assert_eq!(events.len(), negatives.len(), "`negatives` must have one node per event");
         let (src, time) = (&stream.src()[events.clone()], &stream.time()[events.clone()]);
         Self {
             src: [src, src].concat(),
             dst: [&stream.dst()[events], negatives].concat(),
             time: [time, time].concat(),
+            scored: None,
         }
     }
-    /// Number of pairs.
+    /// Scores only the events `part` of those of [`with_negatives`](Self::with_negatives), and their negatives.
+    #[must_use]
+    pub fn with_part(mut self, part: Range<usize>) -> Self {
+        let events = self.src.len() / 2;
+        if part != (0..events) {
+            let of = |from: usize| (from + part.start) as u32..(from + part.end) as u32;
+            self.scored = Some(of(0).chain(of(events)).collect());
+        }
+        self
+    }
+    /// Number of pairs that are scored.
     pub fn len(&self) -> usize {
-        self.src.len()
+        self.scored.as_ref().map_or(self.src.len(), Vec::len)
     }
-    /// Whether there are no pairs.
+    /// Whether no pair is scored.
     pub fn is_empty(&self) -> bool {
-        self.src.is_empty()
+        self.len() == 0
     }
-    /// The distinct pairs of a node and a time, and the number of each source and destination among them, so that a
-    /// node is encoded once per time.
+    /// The distinct nodes of the pairs that are scored, and the number of each source and destination among them, so that
+    /// a node is encoded once per time.
     pub(crate) fn distinct_nodes(&self) -> DistinctNodes {
         let mut numbers = HashMap::new();
-        let mut found = DistinctNodes::default();
+        let (mut nodes, mut times) = (vec![], vec![]);
         let mut number = |v: u32, t: i64| {
             *numbers.entry((v, t)).or_insert_with(|| {
-                found.nodes.push(v);
-                found.times.push(t);
-                found.nodes.len() as u32 - 1
+                nodes.push(v);
+                times.push(t);
+                nodes.len() as u32 - 1
             })
         };
-        let src = self.src.iter().zip(&self.time).map(|(&v, &t)| number(v, t)).collect();
-        let dst = self.dst.iter().zip(&self.time).map(|(&v, &t)| number(v, t)).collect();
-        (found.src, found.dst) = (src, dst);
-        found
+        let src: Vec<u32> = self.src.iter().zip(&self.time).map(|(&v, &t)| number(v, t)).collect();
+        let dst: Vec<u32> = self.dst.iter().zip(&self.time).map(|(&v, &t)| number(v, t)).collect();
+        let all = NodesAtTimes { nodes, times, part: None };
+        let Some(scored) = &self.scored else { return DistinctNodes { at: all, src, dst } };
+        let of = |numbers: &[u32]| -> Vec<u32> {
+            scored.iter().map(|&query| numbers[query as usize]).collect()
+        };
+        let (mut src, mut dst) = (of(&src), of(&dst));
+        let at = all.part([&src[..], &dst[..]].concat());
+        at.renumber(&mut src);
+        at.renumber(&mut dst);
+        DistinctNodes { at, src, dst }
     }
 }
 
 /// Distinct pairs of a node and a time.
 #[derive(Debug, Default)]
-pub(crate) struct DistinctNodes {
+pub(crate) struct NodesAtTimes {
     pub(crate) nodes: Vec<u32>,
     pub(crate) times: Vec<i64>,
+    /// If these are some of the pairs of a batch: their numbers, which ascend, and all pairs.
+    pub(crate) part: Option<(Vec<u32>, Box<NodesAtTimes>)>,
+}
+
+impl NodesAtTimes {
+    /// The pairs with some numbers, which may repeat.
+    pub(crate) fn part(self, mut rows: Vec<u32>) -> Self {
+        rows.sort_unstable();
+        rows.dedup();
+        let nodes = rows.iter().map(|&row| self.nodes[row as usize]).collect();
+        let times = rows.iter().map(|&row| self.times[row as usize]).collect();
+        Self { nodes, times, part: Some((rows, Box::new(self))) }
+    }
+    /// Number of each pair in the batch; `None` if these are all of them.
+    pub(crate) fn rows(&self) -> Option<&[u32]> {
+        self.part.as_ref().map(|(rows, _)| &rows[..])
+    }
+    /// Converts numbers in the batch to numbers among these pairs.
+    pub(crate) fn renumber(&self, numbers: &mut [u32]) {
+        if let Some(rows) = self.rows() {
+            numbers.iter_mut().for_each(|n| *n = rows.partition_point(|row| row < n) as u32);
+        }
+    }
+}
+
+/// Distinct nodes of queries.
+#[derive(Debug, Default)]
+pub(crate) struct DistinctNodes {
+    pub(crate) at: NodesAtTimes,
     /// Number of the source of each query.
     pub(crate) src: Vec<u32>,
     /// Number of the destination of each query.

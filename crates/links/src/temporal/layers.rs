@@ -1,5 +1,7 @@
 //! Defines layers that the models of events share: linear maps, time encodings, cells, attention, the decoder.
 
+use std::sync::Arc;
+
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::activation::sigmoid;
@@ -13,8 +15,9 @@ use burn_gnn_ops::{
 
 use super::history::RecentEvents;
 
-/// Dropout of one training step: its masks are functions of the seed, the step, the layer, the row and the column.
-#[derive(Clone, Copy, Debug)]
+/// Dropout of one training step: its masks are functions of the seed, the step, the layer, the number of the row and the
+/// column.
+#[derive(Clone, Debug)]
 pub struct StepDropout {
     /// Probability that an entry is dropped.
     pub prob: f64,
@@ -22,12 +25,33 @@ pub struct StepDropout {
     pub seed: u64,
     /// Number of the step.
     pub step: u64,
+    /// Number of each row; `None` counts from 0. A rank that computes some rows of a batch gives them their numbers in
+    /// the whole batch, so that its masks are those of one machine.
+    pub rows: Option<Arc<[u64]>>,
+}
+
+impl StepDropout {
+    /// The same dropout for rows with these numbers.
+    pub(crate) fn of_rows(&self, rows: Option<&[u32]>) -> Self {
+        let rows = rows.map(|rows| rows.iter().map(|&row| u64::from(row)).collect());
+        Self { rows, ..self.clone() }
+    }
+    /// The same dropout where each row has become `k` consecutive rows.
+    pub(crate) fn split_rows(&self, k: usize) -> Self {
+        let k = k as u64;
+        let split = |rows: &Arc<[u64]>| {
+            rows.iter().flat_map(|row| (0..k).map(move |i| row * k + i)).collect()
+        };
+        Self { rows: self.rows.as_ref().map(split), ..self.clone() }
+    }
 }
 
 /// Drops entries of `x` under the mask of a layer; `None` returns `x`.
 pub(crate) fn drop_entries(x: Tensor<2>, of: Option<&StepDropout>, layer: &str) -> Tensor<2> {
     match of {
-        Some(d) if d.prob > 0.0 => dropout(x, d.prob, Stream::new(d.seed, layer, d.step), None),
+        Some(d) if d.prob > 0.0 => {
+            dropout(x, d.prob, Stream::new(d.seed, layer, d.step), d.rows.clone())
+        }
         _ => x,
     }
 }
@@ -276,7 +300,7 @@ impl FeedForward {
         let of = |part: &str| {
             let prob = dropout.filter(|d| d.prob > 0.0)?;
             let stream = Stream::new(prob.seed, &format!("{layer}/{part}"), prob.step);
-            Some(RowDropout { prob: prob.prob, stream, ids: None })
+            Some(RowDropout { prob: prob.prob, stream, ids: prob.rows.clone() })
         };
         let step = |l: &Linear, x, activation, part| {
             let bias = l.bias.as_ref().map(Param::val);

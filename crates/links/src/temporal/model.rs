@@ -22,7 +22,7 @@ pub trait EventModel: Module + Clone {
     /// The state before the first event.
     fn new_state(&self, history: &EventHistory) -> Self::State;
 
-    /// Score of each query, before the sigmoid.
+    /// Score of each query that is scored ([`LinkQueries::scored`]), before the sigmoid.
     ///
     /// # Errors
     /// Events with another number of features than the model was made for.

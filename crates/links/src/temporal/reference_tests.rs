@@ -304,6 +304,7 @@ fn queries() -> LinkQueries {
         src: vec![0, 1, 2, 0, 7, 3],
         dst: vec![1, 2, 5, 4, 0, 7],
         time: vec![20, 20, 12, 31, 20, 0],
+        scored: None,
     }
 }
 
@@ -417,7 +418,12 @@ fn bits<M: EventModel>(
     for batch in batches.iter().filter(|batch| batch.end <= earlier && batch.len() >= 5) {
         m.advance(&history, &mut state, batch.clone()).unwrap();
     }
-    let q = LinkQueries { src: vec![0, 1, 2, 3], dst: vec![1, 4, 5, 7], time: vec![t; 4] };
+    let q = LinkQueries {
+        src: vec![0, 1, 2, 3],
+        dst: vec![1, 4, 5, 7],
+        time: vec![t; 4],
+        scored: None,
+    };
     let logits = m.logits(&history, &state, &q, None).unwrap();
     let loss = link_loss(logits.clone());
     let mut found: Vec<u32> =

@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_models::{ModelError, select_rows};
 
 use super::checks::{at_least_one, divides, same_features, time_encoding};
-use super::history::{DistinctNodes, EventHistory, LinkQueries, RecentEvents};
+use super::history::{DistinctNodes, EventHistory, LinkQueries, NodesAtTimes, RecentEvents};
 use super::layers::{
     PairDecoder, StepDropout, TemporalAttention, TimeEncoding, drop_entries, event_features,
 };
@@ -106,8 +106,10 @@ impl EventModel for Tgn {
         queries: &LinkQueries,
         dropout: Option<&StepDropout>,
     ) -> Result<Tensor<1>, ModelError> {
-        let DistinctNodes { nodes, times, src, dst } = queries.distinct_nodes();
-        let recent = history.latest(&nodes, &times, self.neighbors);
+        let DistinctNodes { at, src, dst } = queries.distinct_nodes();
+        let dropout = dropout.map(|d| d.of_rows(at.rows()));
+        let (dropout, nodes) = (dropout.as_ref(), at.nodes);
+        let recent = history.latest(&nodes, &at.times, self.neighbors);
         let all = nodes.iter().chain(&recent.neighbors).copied();
         let (distinct, numbers) = number_nodes(all);
         let memory = self.memory.read(history.events(), state, &distinct)?.memory;
@@ -201,32 +203,50 @@ impl Tgat {
     fn embed(
         &self,
         history: &EventHistory,
-        nodes: &[u32],
-        times: &[i64],
+        at: &NodesAtTimes,
         depth: usize,
         dropout: Option<&StepDropout>,
     ) -> Tensor<2> {
         let device = self.time.frequencies.val().device().without_autodiff();
         let Some(layer) = depth.checked_sub(1).and_then(|i| self.layers.get(i)) else {
-            return Tensor::zeros([nodes.len(), self.hidden], &device);
+            return Tensor::zeros([at.nodes.len(), self.hidden], &device);
         };
-        let recent = history.latest(nodes, times, self.neighbors);
+        let latest = |at: &NodesAtTimes| history.latest(&at.nodes, &at.times, self.neighbors);
+        let recent = latest(at);
         // The nodes themselves and the other nodes of their events, each once per time.
-        let time = history.events().time();
-        let at = |recent: &RecentEvents| -> Vec<i64> {
-            recent.events.iter().map(|&e| time[e as usize]).collect()
-        };
         let [own, neighbors] = if depth == 1 {
-            [nodes.len(), recent.events.len()].map(|n| Tensor::zeros([n, self.hidden], &device))
+            [at.nodes.len(), recent.events.len()].map(|n| Tensor::zeros([n, self.hidden], &device))
         } else {
-            let pairs = LinkQueries {
-                src: [nodes, &recent.neighbors].concat(),
-                time: [times, &at(&recent)].concat(),
-                dst: vec![],
+            let below = |at: &NodesAtTimes, recent: &RecentEvents| {
+                let time = |&e: &u32| history.events().time()[e as usize];
+                let pairs = LinkQueries {
+                    src: [&at.nodes[..], &recent.neighbors].concat(),
+                    time: at.times.iter().copied().chain(recent.events.iter().map(time)).collect(),
+                    ..LinkQueries::default()
+                };
+                let DistinctNodes { at: distinct, src, .. } = pairs.distinct_nodes();
+                let (first, second) = src.split_at(at.nodes.len());
+                (distinct, first.to_vec(), second.to_vec())
             };
-            let DistinctNodes { nodes: below, times, src, .. } = pairs.distinct_nodes();
-            let x = self.embed(history, &below, &times, depth - 1, dropout);
-            let (first, second) = src.split_at(nodes.len());
+            // A part of a batch reads the part of the layer below that its rows need.
+            let (distinct, first, second) = match &at.part {
+                None => below(at, &recent),
+                Some((rows, all)) => {
+                    let of_all = latest(all);
+                    let (distinct, first, second) = below(all, &of_all);
+                    let mut own: Vec<u32> = rows.iter().map(|&row| first[row as usize]).collect();
+                    let entries = |&row: &u32| {
+                        second[of_all.offsets[row as usize]..of_all.offsets[row as usize + 1]]
+                            .iter()
+                    };
+                    let mut others: Vec<u32> = rows.iter().flat_map(entries).copied().collect();
+                    let distinct = distinct.part([&own[..], &others[..]].concat());
+                    distinct.renumber(&mut own);
+                    distinct.renumber(&mut others);
+                    (distinct, own, others)
+                }
+            };
+            let x = self.embed(history, &distinct, depth - 1, dropout);
             [select_rows(x.clone(), first), select_rows(x, second)]
         };
         let parts = [
@@ -234,8 +254,8 @@ impl Tgat {
             event_features(history.events(), &recent, &device),
             self.time.forward(&recent.dt),
         ];
-        let name = format!("attention {depth}");
-        layer.forward(&recent, own, self.time.forward(&[0]), parts, dropout, &name)
+        let (name, dropout) = (format!("attention {depth}"), dropout.map(|d| d.of_rows(at.rows())));
+        layer.forward(&recent, own, self.time.forward(&[0]), parts, dropout.as_ref(), &name)
     }
 }
 
@@ -247,8 +267,8 @@ impl HistoryModel for Tgat {
         dropout: Option<&StepDropout>,
     ) -> Result<Tensor<1>, ModelError> {
         same_features(history.events(), self.features)?;
-        let DistinctNodes { nodes, times, src, dst } = queries.distinct_nodes();
-        let z = self.embed(history, &nodes, &times, self.layers.len(), dropout);
+        let DistinctNodes { at, src, dst } = queries.distinct_nodes();
+        let z = self.embed(history, &at, self.layers.len(), dropout);
         Ok(self.decoder.of_rows(z, &src, &dst))
     }
 }

@@ -7,13 +7,16 @@ use burn::optim::GradientsParams;
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_data::EventSplit;
-use burn_gnn_models::{FusedAdamConfig, ModelError, average_precision, roc_auc};
+use burn_gnn_models::{
+    FusedAdamConfig, GradientSync, ModelError, NoSync, average_precision, roc_auc,
+};
 use burn_gnn_ops::Stream;
 
 use super::checks::{at_least_one, event_batches, negatives_of, nodes_below};
 use super::history::{EventHistory, LinkQueries};
 use super::layers::StepDropout;
 use super::model::EventModel;
+use crate::gradients::{share, sum_gradients};
 
 /// Settings of [`fit_events`].
 #[derive(Clone, Debug)]
@@ -100,9 +103,26 @@ pub struct FittedEvents<M: EventModel> {
 /// A size of 0; no candidates, training or validation events; a split of other events; another number of negatives than
 /// validation events; a candidate or negative that is not a node. These are found before training. Then those of the model.
 pub fn fit_events<M: EventModel>(
+    model: M,
+    task: EventTask<'_>,
+    config: &EventFitConfig,
+    report: impl FnMut(usize, &EventEpoch),
+) -> Result<FittedEvents<M>, ModelError> {
+    fit_events_on_ranks(model, task, config, &NoSync, report)
+}
+
+/// Trains as [`fit_events`] on several ranks, which call it with equal models and tasks. Each rank scores a part of the
+/// events of every batch, and gradients are summed in rank order. States, such as memories of nodes, are on every rank:
+/// each adds all events of a batch, so that states stay equal. Losses equal those of one machine up to rounding, and all
+/// ranks return the same result. Rank 0 calls `report`. Collective.
+///
+/// # Errors
+/// As [`fit_events`]; parameters that differ between ranks.
+pub fn fit_events_on_ranks<M: EventModel, S: GradientSync>(
     mut model: M,
     task: EventTask<'_>,
     config: &EventFitConfig,
+    sync: &S,
     mut report: impl FnMut(usize, &EventEpoch),
 ) -> Result<FittedEvents<M>, ModelError> {
     let EventTask { history, split, candidates, val_negatives } = task;
@@ -115,6 +135,7 @@ pub fn fit_events<M: EventModel>(
     at_least_one("split.val", split.val.len())?;
     nodes_below("candidates", candidates, events.num_nodes())?;
     negatives_of(events, &split.val, val_negatives)?;
+    sync.check_replicas(&model, &|_| false)?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let (mut best, mut epochs): (Option<FittedEvents<M>>, Vec<EventEpoch>) = (None, vec![]);
     let steps = (config.epochs * batches.len()) as f64;
@@ -123,31 +144,40 @@ pub fn fit_events<M: EventModel>(
         let mut state = model.new_state(history);
         for (i, batch) in batches.iter().enumerate() {
             let step = (epoch * batches.len() + i) as u64;
-            let dropout = StepDropout { prob: config.dropout, seed: config.seed, step };
+            let dropout = StepDropout { prob: config.dropout, seed: config.seed, step, rows: None };
             let negatives =
                 random_destinations(candidates, config.seed, epoch as u64, batch.clone());
-            let queries = LinkQueries::with_negatives(events, batch.clone(), &negatives);
-            let logits = model.logits(history, &state, &queries, Some(&dropout))?;
-            let loss = link_loss(logits);
+            let part = share(batch.len(), sync);
+            let queries = LinkQueries::with_negatives(events, batch.clone(), &negatives)
+                .with_part(part.clone());
+            let grads = if part.is_empty() {
+                GradientsParams::new()
+            } else {
+                let logits = model.logits(history, &state, &queries, Some(&dropout))?;
+                let loss = link_loss(logits);
+                sum += loss.clone().into_scalar::<f32>() as f64 * part.len() as f64;
+                // The part of this rank in the mean over the batch.
+                let share = part.len() as f64 / batch.len() as f64;
+                let loss = if share < 1.0 { loss * share } else { loss };
+                GradientsParams::from_grads(loss.backward(), &model)
+            };
             model.advance(history, &mut state, batch.clone())?;
-            sum += loss.clone().into_scalar::<f32>() as f64 * batch.len() as f64;
-            let grads = GradientsParams::from_grads(loss.backward(), &model);
+            let grads = sum_gradients(sync, &model, grads);
             let decay = if config.decay { 1.0 - 0.99 * step as f64 / steps } else { 1.0 };
             model = optimizer.step(config.lr * decay, model, grads);
         }
         let seconds = start.elapsed().as_secs_f64();
         let plain = model.valid();
-        let val = evaluate_events(
-            &plain,
-            history,
-            &mut state,
-            split.val.clone(),
-            val_negatives,
-            config.batch,
-        )?;
-        let loss = sum / split.train.len() as f64;
+        let scored = (split.val.clone(), val_negatives, config.batch);
+        let (positive, negative) = score_on_ranks(&plain, history, &mut state, scored, sync)?;
+        let val = pair_metrics(&positive, &negative)?;
+        let mut sums = [sum];
+        sync.sum(&mut sums);
+        let loss = sums[0] / split.train.len() as f64;
         epochs.push(EventEpoch { loss, val, seconds });
-        report(epoch, &epochs[epoch]);
+        if sync.rank() == 0 {
+            report(epoch, &epochs[epoch]);
+        }
         let best_epoch = best.as_ref().map_or(epoch, |b| b.best);
         if best.as_ref().is_none_or(|b| val.ap > b.val.ap) {
             best = Some(FittedEvents { model: plain, state, val, best: epoch, epochs: vec![] });
@@ -175,18 +205,40 @@ pub fn score_events<M: EventModel>(
     negatives: &[u32],
     batch: usize,
 ) -> Result<(Vec<f32>, Vec<f32>), ModelError> {
+    score_on_ranks(model, history, state, (events, negatives, batch), &NoSync)
+}
+
+/// [`score_events`], where each rank scores a part of every batch.
+fn score_on_ranks<M: EventModel>(
+    model: &M,
+    history: &EventHistory,
+    state: &mut M::State,
+    (events, negatives, batch): (Range<usize>, &[u32], usize),
+    sync: &impl GradientSync,
+) -> Result<(Vec<f32>, Vec<f32>), ModelError> {
     let batches = event_batches("events", history.events(), &events, batch)?;
     negatives_of(history.events(), &events, negatives)?;
     let (mut positive, mut negative) = (vec![], vec![]);
     for range in batches {
         let of = &negatives[range.start - events.start..range.end - events.start];
-        let queries = LinkQueries::with_negatives(history.events(), range.clone(), of);
-        let logits = model.logits(history, state, &queries, None)?;
-        model.advance(history, state, range.clone())?;
-        let scores: Vec<f32> = logits.into_data().iter::<f32>().collect();
-        let (p, n) = scores.split_at(range.len());
-        positive.extend_from_slice(p);
-        negative.extend_from_slice(n);
+        let part = share(range.len(), sync);
+        let queries = LinkQueries::with_negatives(history.events(), range.clone(), of)
+            .with_part(part.clone());
+        if !part.is_empty() {
+            let logits = model.logits(history, state, &queries, None)?;
+            let scores: Vec<f32> = logits.into_data().iter::<f32>().collect();
+            let (p, n) = scores.split_at(part.len());
+            positive.extend_from_slice(p);
+            negative.extend_from_slice(n);
+        }
+        model.advance(history, state, range)?;
+    }
+    if sync.size() > 1 {
+        let gather = |scores: Vec<f32>| -> Vec<f32> {
+            let scores = scores.into_iter().map(f64::from).collect();
+            sync.gather(scores).into_iter().map(|score| score as f32).collect()
+        };
+        (positive, negative) = (gather(positive), gather(negative));
     }
     Ok((positive, negative))
 }

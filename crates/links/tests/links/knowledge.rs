@@ -1,8 +1,9 @@
 //! Models of knowledge graphs: training, ranks, options.
 
 use burn::tensor::Device;
-use burn_gnn_data::{KnowledgeGraph, Triple, load_knowledge_graph};
+use burn_gnn_data::{KnowledgeGraph, Triple, load_knowledge_graph, load_triple_negatives};
 use burn_gnn_links::*;
+use burn_gnn_ops::Stream;
 use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, data, values};
 
 /// Entities on a ring: relation 0 leads to the next, relation 1 to the one after it.
@@ -283,6 +284,87 @@ fn options_are_checked() {
     let none = KnowledgeGraph { train: vec![], ..ring(3) };
     let e = train_kge(&none, &KgeConfig::default(), &Device::flex(), |_| {}).unwrap_err();
     assert!(e.to_string().contains("no labelled row"), "{e}");
+}
+
+/// Every threshold that could be chosen, and the counts by their definition.
+#[test]
+fn thresholds_classify_most_triples() {
+    let s = Stream::new(4, "scores", 0);
+    // Relation 3 has no validation triple; scores of few values, so that many are equal.
+    let list = |purpose: u64, n: u64| -> (Vec<Triple>, Vec<f64>) {
+        let relation = |i| (s.uniform(i, purpose) * 3.0) as u32;
+        let score = |i| (s.uniform(i, purpose + 1) * 6.0).floor() - purpose as f64 / 2.0;
+        (
+            (0..n).map(|i| Triple { head: 0, relation: relation(i), tail: 0 }).collect(),
+            (0..n).map(score).collect(),
+        )
+    };
+    let (facts, false_ones) = (list(0, 40), list(2, 50));
+    let of =
+        |(triples, scores): &(Vec<Triple>, Vec<f64>), keep: &dyn Fn(u32) -> bool| -> Vec<f64> {
+            let kept = triples.iter().zip(scores).filter(|(t, _)| keep(t.relation));
+            kept.map(|(_, &score)| score).collect()
+        };
+    let by =
+        TripleThresholds::fit(4, (&facts.0, &facts.1), (&false_ones.0, &false_ones.1)).unwrap();
+    for relation in 0..4 {
+        let keep = |r: u32| relation == 3 || r == relation;
+        let (p, n) = (of(&facts, &keep), of(&false_ones, &keep));
+        let correct = |threshold: f64| {
+            p.iter().filter(|&&s| s >= threshold).count()
+                + n.iter().filter(|&&s| s < threshold).count()
+        };
+        let candidates = p.iter().chain(&n).copied().chain([f64::INFINITY]);
+        assert_eq!(Some(correct(by.of(relation))), candidates.map(correct).max(), "{relation}");
+    }
+    let found = by.evaluate((&facts.0, &facts.1), (&false_ones.0, &false_ones.1)).unwrap();
+    let true_ones = |(triples, scores): &(Vec<Triple>, Vec<f64>)| {
+        triples.iter().zip(scores).filter(|(t, s)| **s >= by.of(t.relation)).count() as f64
+    };
+    let (hits, wrong) = (true_ones(&facts), true_ones(&false_ones));
+    let (precision, recall) = (hits / (hits + wrong), hits / 40.0);
+    assert_close(
+        "figures",
+        &[found.accuracy, found.precision, found.recall, found.f1],
+        &[
+            (hits + 50.0 - wrong) / 90.0,
+            precision,
+            recall,
+            2.0 * precision * recall / (precision + recall),
+        ],
+        1e-12,
+    );
+    let e = |relations, scores: &[f64]| {
+        TripleThresholds::fit(relations, (&facts.0[..1], scores), (&[], &[]))
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(e(0, &[1.0]).contains("`relation` must lie in 0..0"));
+    assert!(e(4, &[]).contains("`scores`: expected 1 (one per triple), got 0"));
+    assert!(e(4, &[f64::NAN]).contains("`scores` must lie in numbers, got NaN"));
+    assert!(TripleThresholds::fit(4, (&[], &[]), (&[], &[])).is_err());
+}
+
+/// Hard negatives of CoDEx by the number of facts that a tail has with the relation: the figure of the set's notes is 0.805.
+#[test]
+fn hard_negatives_of_codex_by_popularity() {
+    let Some(folder) = data("codex_s") else { return };
+    let kg = load_knowledge_graph(&folder).unwrap();
+    let negatives = load_triple_negatives(&folder, &kg).unwrap().unwrap();
+    let mut counts = std::collections::HashMap::new();
+    kg.train.iter().for_each(|t| *counts.entry((t.relation, t.tail)).or_insert(0) += 1);
+    let scores = |triples: &[Triple]| -> Vec<f64> {
+        let count = |t: &Triple| counts.get(&(t.relation, t.tail)).copied().unwrap_or(0);
+        triples.iter().map(|t| f64::from(count(t))).collect()
+    };
+    let of = |facts: &[Triple], false_ones: &[Triple]| (scores(facts), scores(false_ones));
+    let (p, n) = of(&kg.valid, &negatives.valid);
+    let by =
+        TripleThresholds::fit(kg.relations.len(), (&kg.valid, &p), (&negatives.valid, &n)).unwrap();
+    let (p, n) = of(&kg.test, &negatives.test);
+    let found = by.evaluate((&kg.test, &p), (&negatives.test, &n)).unwrap();
+    assert_eq!(found.triples, 2 * 1828);
+    assert!((found.accuracy - 0.805).abs() < 0.005, "{found:?}");
 }
 
 #[test]

@@ -24,6 +24,10 @@ proptest! {
             let expected: Vec<(u32, f64)> = ids.iter().map(|&e| (e, row[e as usize])).collect();
             prop_assert_eq!(best.of(q), expected, "query {}", q);
         }
+        let listed: std::collections::BTreeSet<u32> =
+            (0..case.queries).flat_map(|q| best.of(q)).map(|entry| entry.0).collect();
+        let coverage = listed.len() as f64 / case.candidates as f64;
+        prop_assert_eq!(best.coverage(case.candidates), coverage);
     }
 }
 

@@ -168,7 +168,7 @@ fn later_messages_change_no_bit_of_logits_and_memory() {
             model.advance(&history, &mut state, batch.clone()).unwrap();
         }
         let (src, dst) = (events.src()[at..at + 50].to_vec(), events.dst()[at..at + 50].to_vec());
-        let queries = LinkQueries { src, dst, time: vec![time; 50] };
+        let queries = LinkQueries { src, dst, time: vec![time; 50], scored: None };
         let logits = model.logits(&history, &state, &queries, None).unwrap().into_data();
         (logits.iter::<f32>().map(f32::to_bits).collect::<Vec<_>>(), state)
     };
@@ -219,7 +219,7 @@ fn training_learns_and_has_the_same_bits_on_any_number_of_threads() {
 #[test]
 fn an_edge_bank_with_a_window_reads_negative_times() {
     let events = EventStream::new(3, vec![0, 1], vec![1, 2], vec![-100, -50]).unwrap();
-    let queries = LinkQueries { src: vec![0, 1], dst: vec![1, 2], time: vec![0; 2] };
+    let queries = LinkQueries { src: vec![0, 1], dst: vec![1, 2], time: vec![0; 2], scored: None };
     for mut bank in [EdgeBank::new(), EdgeBank::default()]
         .map(|bank| bank.with_memory(EdgeBankMemory::Window(20)))
     {
