@@ -19,6 +19,9 @@
 //! cargo bench -p burn-gnn-benches -- calls                       # overhead of one call
 //! cargo bench -p burn-gnn-benches -- dense                       # dropout and embeddings compared with Burn's
 //! cargo bench -p burn-gnn-benches -- features                    # rows of features in f32, f16 and int8: gathered, and averaged
+//! cargo bench -p burn-gnn-benches -- ranking 100000 1000000 64   # exact ranks and top 10 of queries x candidates, embeddings of 64 numbers
+//! cargo bench -p burn-gnn-benches -- events tgn 1 7 20000         # training events of a stream, those up to 7 tenths of it; tgat; 10: ten times the stream
+//! cargo bench -p burn-gnn-benches -- knowledge FOLDER complex 128 256 # epochs of a knowledge graph: decoder, numbers per entity, queries per batch
 //! cargo bench -p burn-gnn-benches -- machine                     # bandwidth of memory
 //! cargo bench -p burn-gnn-benches -- merge round1.jsonl round2.jsonl
 //! cargo bench -p burn-gnn-benches -- write FOLDER arxiv-like     # graphs as .npy files
@@ -36,6 +39,7 @@
 mod alloc;
 mod disk;
 mod graphs;
+mod links;
 mod machine;
 mod measure;
 mod merge;
@@ -49,6 +53,7 @@ use anyhow::{Context, Result, bail};
 use burn_gnn::ops::Precision;
 
 use crate::disk::{database, partition, reorder, tables, write};
+use crate::links::{events, knowledge, ranking};
 use crate::operators::{calls, dense, features, inject, messages, ops, precision};
 use crate::training::{plan, sampling, train, typed};
 
@@ -70,7 +75,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
         bail!(
-            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, database [write] FOLDER, precision GRAPH..., memory GRAPH KIND, plan GRAPH KIND, calls, dense, features, machine, merge FILES..., write FOLDER GRAPH..."
+            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, database [write] FOLDER, precision GRAPH..., memory GRAPH KIND, plan GRAPH KIND, calls, dense, features, ranking QUERIES CANDIDATES DIM, events MODEL SCALE TENTHS [EVENTS], knowledge FOLDER DECODER DIM BATCH, machine, merge FILES..., write FOLDER GRAPH..."
         );
     };
     if section == "merge" {
@@ -156,6 +161,7 @@ fn run(args: &[String]) -> Result<()> {
         "calls" => calls::run(),
         "dense" => dense::run(),
         "features" => features::run()?,
+        "ranking" | "events" | "knowledge" => run_links(section, rest)?,
         "machine" => machine::run(),
         "write" => {
             let (folder, names) = rest.split_first().context("write: name a folder and graphs")?;
@@ -183,9 +189,29 @@ fn run(args: &[String]) -> Result<()> {
         }
         other => {
             bail!(
-                "unknown section `{other}`; there are ops, train, sample, minibatch, messages, reorder, partition, tables, precision, memory, plan, machine, merge and write"
+                "unknown section `{other}`; there are ops, train, sample, minibatch, messages, reorder, partition, tables, precision, memory, plan, ranking, events, knowledge, machine, merge and write"
             )
         }
     }
     Ok(())
+}
+
+/// Sections of the module `links`, whose arguments are numbers.
+fn run_links(section: &str, rest: &[String]) -> Result<()> {
+    let number = |text: &String| {
+        text.parse::<usize>().with_context(|| format!("{section}: reading `{text}` as a number"))
+    };
+    match (section, rest) {
+        ("ranking", [queries, candidates, d]) => {
+            ranking::run(number(queries)?, number(candidates)?, number(d)?)
+        }
+        ("events", [model, scale, end, events @ ..]) if events.len() < 2 => {
+            let events = events.first().map(number).transpose()?;
+            events::run(model, number(scale)? as u64, number(end)?, events)
+        }
+        ("knowledge", [folder, kind, d, batch]) => {
+            knowledge::run(folder.as_ref(), kind, number(d)?, number(batch)?)
+        }
+        _ => bail!("{section}: other arguments than expected; call without a section for a list"),
+    }
 }

@@ -53,6 +53,11 @@ impl Times {
     pub(crate) fn once(seconds: f64) -> Self {
         Self { wall: vec![seconds * 1e3], cpu: vec![] }
     }
+    /// Adds seconds of wall and of CPU time.
+    pub(crate) fn put(&mut self, wall: f64, cpu: f64) {
+        self.wall.push(wall * 1e3);
+        self.cpu.push(cpu * 1e3);
+    }
     /// One run of `f`.
     pub(crate) fn one(f: impl FnOnce()) -> Self {
         let (cpu, wall) = (cpu_time(), Instant::now());
