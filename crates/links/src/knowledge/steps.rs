@@ -532,7 +532,7 @@ mod tests {
         let all: Vec<u32> = (0..6).collect();
         for (filtered, constrained, expected) in [
             (true, false, [[1, 1, 0], [1, 0, 0], [0, 0, 1]]),
-            (false, true, [[0, 0, 1], [0, 1, 0], [1, 1, 1]]),
+            (false, true, [[0, 0, 1], [0, 1, 0], [1, 1, 0]]),
             (true, true, [[1, 1, 1], [1, 1, 0], [1, 1, 1]]),
         ] {
             let config = config(filtered, constrained);

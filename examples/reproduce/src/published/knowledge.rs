@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
-use burn_gnn::data::{KnowledgeGraph, Triple, load_knowledge_graph};
+use burn_gnn::data::{KnowledgeGraph, Triple, load_knowledge_graph, load_triple_negatives};
 use burn_gnn_links::{
     KgeConfig, KgeKind, KgeTraining, TrueTails, known_both_ways, popularity_ranks, train_kge,
 };
 
-use super::Args;
 use super::row::Row;
 use super::sets::{Set, Sets};
+use super::{Args, hard_negatives};
 
 const PROTOCOL: &str = "filtered ranks of heads and tails among all entities, mean of ties; options and epoch chosen on validation triples";
 
@@ -60,7 +60,9 @@ pub(super) fn rows(args: &Args, sets: &Sets, emit: &mut dyn FnMut(Row)) -> Resul
         let device = Device::flex();
         let baseline = popularity_ranks(&kg, ranked(args, &kg), &known, &device)?.metrics().mrr;
         for (name, kind) in models {
-            emit(row(args, set, (&kg, &known), (name, kind), baseline)?);
+            for row in model_rows(args, set, (&kg, &known), (name, kind), baseline)? {
+                emit(row);
+            }
         }
     }
     Ok(())
@@ -71,25 +73,30 @@ fn ranked<'a>(args: &Args, kg: &'a KnowledgeGraph) -> &'a [Triple] {
     if args.tune { &kg.valid } else { &kg.test }
 }
 
-fn row(
+/// The row of the ranks of a model, and that of its classification of hard negatives where the set has some.
+fn model_rows(
     args: &Args,
     set: &Set,
     (kg, known): (&KnowledgeGraph, &TrueTails),
     (name, kind): (&str, KgeKind),
     baseline: f64,
-) -> Result<Row> {
+) -> Result<Vec<Row>> {
+    let negatives = if args.tune { None } else { load_triple_negatives(&set.folder, kg)? };
     let (start, device) = (Instant::now(), Device::flex());
     let config = settings(args, set, kg, (name, kind))?;
-    let mut ours = vec![];
+    let (mut ours, mut accuracies) = (vec![], vec![]);
     for seed in 0..args.seeds {
         let config = KgeConfig { seed, ..config.clone() };
         let trained = train_kge(kg, &config, &device, |e| progress(args, e))?;
         let metrics = trained.model.ranks(ranked(args, kg), known, None)?.metrics();
         args.note(format!("{}/{name}, seed {seed}: {metrics}", set.name));
         ours.push(metrics.mrr);
+        if let Some(negatives) = &negatives {
+            accuracies.push(hard_negatives::accuracy(&trained.model, kg, negatives)?);
+        }
     }
     let published = PUBLISHED.iter().find(|(s, m, _)| (*s, *m) == (&set.name[..], name));
-    Ok(Row {
+    let mut rows = vec![Row {
         set: set.name.clone(),
         model: name.to_owned(),
         protocol: PROTOCOL.to_owned(),
@@ -98,7 +105,21 @@ fn row(
         baseline: Some(baseline),
         ours,
         seconds: start.elapsed().as_secs_f64(),
-    })
+    }];
+    if let Some(negatives) = &negatives {
+        let published = hard_negatives::PUBLISHED.iter().find(|(s, _)| *s == set.name);
+        rows.push(Row {
+            set: set.name.clone(),
+            model: name.to_owned(),
+            protocol: hard_negatives::PROTOCOL.to_owned(),
+            metric: "accuracy".to_owned(),
+            published: published.map(|p| p.1),
+            baseline: Some(hard_negatives::baseline(kg, negatives)?),
+            ours: accuracies,
+            seconds: start.elapsed().as_secs_f64(),
+        });
+    }
+    Ok(rows)
 }
 
 fn progress(args: &Args, e: &burn_gnn_links::KgeEpoch) {

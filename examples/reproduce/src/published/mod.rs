@@ -9,6 +9,7 @@
 //! file is trained with the best of a few defaults on its validation data. Options of other models are in the module of
 //! their family.
 
+mod hard_negatives;
 mod inductive;
 mod knowledge;
 mod pairs;
