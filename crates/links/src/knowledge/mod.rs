@@ -8,6 +8,7 @@ pub(crate) mod kge;
 pub(crate) mod kge_decoder;
 pub(crate) mod popularity;
 mod queries;
+pub(crate) mod recurrence;
 mod steps;
 mod table_optimizer;
 pub(crate) mod train;
