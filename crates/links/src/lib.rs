@@ -47,11 +47,10 @@ pub use knowledge::entity_table::EntityTable;
 pub use knowledge::kge::{Kge, KgeRanks, known_both_ways};
 pub use knowledge::kge_decoder::KgeDecoder;
 pub use knowledge::popularity::popularity_ranks;
-pub use knowledge::train::{KgeEpoch, TrainedKge, train_kge, train_kge_on_ranks};
 pub use knowledge::recurrence::{
     FactRecurrence, RecurrenceConfig, RecurrenceEpoch, fit_recurrence,
 };
-pub use knowledge::train::{KgeEpoch, TrainedKge, train_kge};
+pub use knowledge::train::{KgeEpoch, TrainedKge, train_kge, train_kge_on_ranks};
 pub use knowledge::type_constraints::TypeConstraints;
 pub use losses::link_loss::LinkLoss;
 pub use negatives::corruption::{

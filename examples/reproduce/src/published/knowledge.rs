@@ -6,7 +6,8 @@ use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
 use burn_gnn::data::{KnowledgeGraph, Triple, load_knowledge_graph, load_triple_negatives};
 use burn_gnn_links::{
-    KgeConfig, KgeKind, KgeTraining, TrueTails, known_both_ways, popularity_ranks, train_kge,
+    KgeConfig, KgeInit, KgeKind, KgeOptimizer, KgeTraining, KvsAllObjective, LinkLoss, TrueTails,
+    known_both_ways, popularity_ranks, train_kge,
 };
 
 use super::row::Row;
@@ -147,26 +148,22 @@ fn settings(
     if let Some((.., text)) = SETTINGS.iter().find(|(s, m, _)| (*s, *m) == (&set.name[..], name)) {
         return Ok(KgeConfig::from_json(text)?);
     }
-    let base = defaults(kind, kg);
-    if kg.valid.is_empty() {
-        return Ok(base);
-    }
+    let candidates = candidates(kind, kg);
     let mut best: Option<(f64, KgeConfig)> = None;
-    for factor in [0.1, 1.0, 10.0] {
-        let config = KgeConfig {
-            entity_regularization: factor * base.entity_regularization,
-            relation_regularization: factor * base.relation_regularization,
-            seed: 1_000,
-            ..base.clone()
-        };
-        let trained = train_kge(kg, &config, &Device::flex(), |e| progress(args, e))?;
+    for config in candidates {
+        if kg.valid.is_empty() {
+            return Ok(config);
+        }
+        let trial = KgeConfig { epochs: TRIAL, eval_every: TRIAL, seed: 1_000, ..config.clone() };
+        let trained = train_kge(kg, &trial, &Device::flex(), |e| progress(args, e))?;
         let mrr = trained.valid().map_or(0.0, |m| m.mrr);
-        args.note(format!("{}/{name}: regularisation × {factor}: valid MRR {mrr:.4}", set.name));
+        let (lr, weight) = (config.lr, config.entity_regularization);
+        args.note(format!("{}/{name}: lr {lr}, regularisation {weight}: {mrr:.4}", set.name));
         if best.as_ref().is_none_or(|(other, _)| mrr > *other) {
             best = Some((mrr, config));
         }
     }
-    Ok(best.map_or(base, |(_, config)| config))
+    best.map(|(_, config)| config).context("no options were tried")
 }
 
 /// Name of the rows of a decoder.
@@ -181,22 +178,71 @@ fn name_of(kind: KgeKind) -> &'static str {
     }
 }
 
-/// Options that are good on several sets. Large sets draw negatives.
-fn defaults(kind: KgeKind, kg: &KnowledgeGraph) -> KgeConfig {
+/// Epochs of the trial of an option.
+const TRIAL: usize = 8;
+
+/// Operations of an epoch above which negatives are drawn.
+const LARGE: f64 = 2e12;
+
+/// Options for a set without a file: those that are good on several sets, with three weights of regularisation, or three
+/// learning rates of distances, which are not regularised.
+fn candidates(kind: KgeKind, kg: &KnowledgeGraph) -> Vec<KgeConfig> {
+    let softmax = KvsAllObjective::Softmax;
     let base = KgeConfig {
-        entity_regularization: 0.01,
-        relation_regularization: 0.01,
+        d: 256,
+        init: KgeInit::Normal(1e-3),
+        training: KgeTraining::KvsAll { objective: softmax, answer_power: 1.0 },
+        batch: 128,
+        epochs: 40,
+        eval_every: 4,
+        eval_triples: 2_000,
         ..KgeConfig::new(kind)
     };
-    let scores = 2.0 * kg.train.len() as f64 * kg.entities.len() as f64;
-    if scores < 1e9 {
-        return base;
-    }
-    let training = KgeTraining::Negatives {
-        count: 2_000,
-        loss: burn_gnn_links::LinkLoss::SampledSoftmax,
+    // About half of the triples share their query with another.
+    let operations = 6.0 * (kg.train.len() * base.d) as f64 * kg.entities.len() as f64;
+    let negatives = KgeTraining::Negatives {
+        count: 1_000,
+        loss: LinkLoss::SampledSoftmax,
         filtered: false,
         type_constrained: false,
     };
-    KgeConfig { training, batch: 1_024, ..base }
+    let base = match operations < LARGE {
+        true => base,
+        false => KgeConfig { training: negatives, batch: 1_000, epochs: 24, ..base },
+    };
+    let regularized = |base: KgeConfig| {
+        let of = |weight| KgeConfig {
+            entity_regularization: weight,
+            relation_regularization: weight,
+            ..base.clone()
+        };
+        [0.003, 0.01, 0.03].map(of).to_vec()
+    };
+    match kind {
+        KgeKind::ComplEx | KgeKind::DistMult => regularized(base),
+        // Matrices of relations have `d²` entries.
+        KgeKind::Rescal => {
+            let base = KgeConfig { d: 64, init: KgeInit::Glorot, ..base };
+            let of = |weight| KgeConfig { entity_regularization: weight, ..base.clone() };
+            [0.003, 0.01, 0.03].map(of).to_vec()
+        }
+        KgeKind::TuckEr { .. } => {
+            let of = |dropout| KgeConfig {
+                d: 128,
+                init: KgeInit::Glorot,
+                optimizer: KgeOptimizer::Adam,
+                lr: 2e-3,
+                lr_decay: 0.97,
+                label_smoothing: if operations < LARGE { 0.1 } else { 0.0 },
+                entity_dropout: dropout,
+                query_dropout: dropout,
+                ..base.clone()
+            };
+            [0.1, 0.2, 0.3].map(of).to_vec()
+        }
+        KgeKind::RotatE | KgeKind::RotatEL2 | KgeKind::TransEL1 | KgeKind::TransEL2 => {
+            let of = |lr| KgeConfig { init: KgeInit::Glorot, lr, ..base.clone() };
+            [0.03, 0.1, 0.3].map(of).to_vec()
+        }
+    }
 }

@@ -9,6 +9,7 @@
 //! file is trained with the best of a few defaults on its validation data. Options of other models are in the module of
 //! their family.
 
+mod facts;
 mod hard_negatives;
 mod inductive;
 mod knowledge;
@@ -43,7 +44,7 @@ pub(crate) struct Args {
     /// Print each row as a JSON object.
     #[arg(long)]
     json: bool,
-    /// Options of knowledge graphs in a JSON file, instead of those of the row.
+    /// Options of knowledge graphs or of NBFNet in a JSON file, instead of those of the row.
     #[arg(long)]
     settings: Option<PathBuf>,
     /// Stop at validation: choose options without reading test data.
@@ -81,8 +82,9 @@ impl Args {
 type Family = fn(&Args, &Sets, &mut dyn FnMut(Row)) -> Result<()>;
 
 /// Families, in the order of their rows.
-const FAMILIES: [Family; 7] = [
+const FAMILIES: [Family; 8] = [
     knowledge::rows,
+    facts::rows,
     inductive::rows,
     pairs::rows,
     recommend::rows,
