@@ -56,9 +56,9 @@
 //!
 //! | databases | description |
 //! | --- | --- |
-//! | [`train_database`], [`train_database_on_ranks`], [`search_options`], [`RelationalOptions`] ([`MeasuredOptions`], [`EpochHook`], [`TrainedDatabase`], [`TaskScore`], [`RelationalSpec`], [`Predictor`]) | a model of a task in one call; predictions at a time |
+//! | [`train_database`], [`train_database_on_ranks`], [`search_options`], [`train_best`], [`RelationalOptions`] ([`MeasuredOptions`], [`EpochHook`], [`TrainedDatabase`], [`TaskScore`], [`RelationalSpec`], [`Predictor`]) | a model of a task in one call; predictions at a time |
 //! | [`RelationalConfig`], [`RelationalModel`] ([`RelationalKind`], [`RelationalNet`]) | encoders, message passing, heads |
-//! | [`TypedSage`] ([`TypedSageLayer`]), [`RowSetNet`] ([`RowSetPool`], [`WindowMeans`], [`PathMeans`], [`RowPath`], [`RowStep`], [`RowSet`], [`RowSets`]) | the baseline; the latest rows along paths of keys |
+//! | [`TypedSage`] ([`TypedSageLayer`]), [`RowSetNet`] ([`RowSetPool`], [`WindowMeans`], [`RowPath`], [`RowStep`], [`RowSet`], [`RowSets`]) | the baseline; the latest rows along paths of keys |
 //! | [`TableEncoderConfig`], [`TableEncoder`] ([`EncoderOptions`], [`TextEncoding`], [`EncodedColumn`], [`ColumnEncoding`], [`Categories`]) | columns of a table as features |
 //! | [`RelationalData`], [`TableRows`] ([`TableInput`]) | a database prepared for models |
 //! | [`DatabaseSampler`], [`DatabaseLoader`] ([`DatabaseSeeds`], [`DatabaseBatch`]) | batches without a future row |

@@ -111,9 +111,11 @@ pub use relational::relational_task::{RelationalTask, TargetEncoding};
 pub use relational::row_sets::row_paths::{RowPath, RowStep};
 pub use relational::row_sets::row_set_input::{RowSet, RowSets};
 pub use relational::row_sets::row_set_net::{RowSetNet, RowSetPool};
-pub use relational::row_sets::window_means::{PathMeans, WindowMeans};
+pub use relational::row_sets::window_means::WindowMeans;
 pub use relational::task_score::TaskScore;
-pub use relational::train_database::{search_options, train_database, train_database_on_ranks};
+pub use relational::train_database::{
+    search_options, train_best, train_database, train_database_on_ranks,
+};
 pub use relational::train_options::{EpochHook, MeasuredOptions, RelationalOptions};
 pub use relational::trained_database::{Predictor, TrainedDatabase};
 pub use relational::typed_sage::{TypedSage, TypedSageLayer};

@@ -6,6 +6,7 @@ pub(crate) mod database_seeds;
 pub(crate) mod features;
 pub(crate) mod joint_loader;
 mod label_history;
+pub(crate) mod linear;
 pub(crate) mod relational_data;
 pub(crate) mod relational_model;
 pub(crate) mod relational_spec;

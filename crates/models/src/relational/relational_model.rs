@@ -52,7 +52,7 @@ pub struct RelationalConfig {
     /// How rows are combined.
     #[config(default = "RelationalKind::Sage")]
     pub kind: RelationalKind,
-    /// Hidden size.
+    /// Hidden size. [`RelationalKind::WindowMeans`] has none.
     #[config(default = 128)]
     pub hidden: usize,
     /// Number of layers, and of hops of a batch. [`RelationalKind::RowSets`] has none.
@@ -204,16 +204,19 @@ impl RelationalConfig {
             }
             RelationalKind::WindowMeans => {
                 ModelError::check_sizes(&[("paths", paths.len())], 0.0)?;
-                RelationalNet::WindowMeans(WindowMeans::new(paths, configs, hidden, device))
+                RelationalNet::WindowMeans(WindowMeans::new(paths, configs, device))
             }
         };
-        let is_linear = self.kind == RelationalKind::WindowMeans;
-        let sizes = |n| if is_linear { vec![hidden, n] } else { vec![hidden, hidden, n] };
+        let sizes = |n| match &net {
+            RelationalNet::WindowMeans(net) => vec![net.width(), n],
+            _ => vec![hidden, hidden, n],
+        };
         let head = |&n: &usize| MlpConfig::new(sizes(n)).try_init(device);
+        let heads = outputs.iter().map(head).collect::<Result<_, _>>()?;
         Ok(RelationalModel {
             encoders,
             net,
-            heads: outputs.iter().map(head).collect::<Result<_, _>>()?,
+            heads,
             dropout: self.dropout,
             key: DropoutKey::new(device),
         })

@@ -1,5 +1,6 @@
 //! Trains a model on a task of a database in one call.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use burn::grad_clipping::GradientClippingConfig;
@@ -11,10 +12,16 @@ use burn_gnn_data::{Database, DatabaseTask, Part, Protocol, Targets};
 use burn_gnn_ops::seeded;
 
 use crate::error::ModelError;
+use crate::metrics::metric::Metric;
+use crate::relational::database_sampler::DatabaseLoader;
 use crate::relational::database_seeds::DatabaseSeeds;
 use crate::relational::joint_loader::JointLoader;
 use crate::relational::label_history::with_label_history;
-use crate::relational::relational_data::{RelationalData, statistics_end, test_time};
+use crate::relational::linear::fit_linear::{Backtest, LinearFit};
+use crate::relational::relational_data::{
+    RelationalData, statistics_end, test_time, validation_time,
+};
+use crate::relational::relational_model::{RelationalKind, RelationalModel};
 use crate::relational::relational_spec::RelationalSpec;
 use crate::relational::relational_task::TargetEncoding;
 use crate::relational::task_score::{TaskScore, defined, labelled};
@@ -23,6 +30,12 @@ use crate::relational::trained_database::TrainedDatabase;
 use crate::training::fit::fit_on_ranks;
 use crate::training::fit_config::FitConfig;
 use crate::training::gradient_sync::{GradientSync, NoSync};
+use crate::training::history::Trained;
+
+/// Past times at which the penalty of a linear model is tried, at most.
+const BACKTESTS: i64 = 8;
+/// Half-lives after which the weight of a seed is so small that a linear model leaves it out.
+const HALF_LIVES: i64 = 6;
 
 /// Trains a model on a task of a database: fits the column encoders to the rows before the validation time, trains,
 /// measures the validation seeds, and measures the test seeds once.
@@ -32,6 +45,7 @@ use crate::training::gradient_sync::{GradientSync, NoSync};
 /// for each epoch:  for each batch of training seeds: rows up to each seed's time → loss → step of Adam
 ///                  validation seeds, seeing what options.protocol allows → metric
 /// keep the mean of the parameters over the last epochs (options.weight_averaging), or the best epoch
+/// (the linear WindowMeans instead: rows of all epochs → L2 penalty that is best in backtests → solution with it)
 /// options.refit:   the same on training and validation seeds, with statistics of the rows before the test time
 /// test seeds, seeing what options.protocol allows → metric
 /// ```
@@ -70,87 +84,108 @@ pub fn train_database_on_ranks<S: GradientSync>(
     let is_alone = sync.size() == 1 || options.other_tasks.is_empty();
     let range = "none, where several ranks train";
     ModelError::check_range("other_tasks", range, options.other_tasks.join(", "), is_alone)?;
-    let with_labels;
-    let db = if options.label_history {
-        with_labels = with_label_history(db, task)?;
-        &with_labels
-    } else {
-        db
-    };
-    let training = Training { db, task, options, sync };
-    let seeds = DatabaseSeeds::of_task(db, task, Part::Train, options.protocol);
-    let val = DatabaseSeeds::of_task(db, task, Part::Val, options.protocol);
-    let has_val = labelled(val.targets.as_ref());
-    let end = statistics_end(db, task);
-    let first = Pass { seeds: seeds.clone(), val, end, epochs: options.epochs, file: "" };
-    let (mut all, mut data) = training.pass(first)?;
-    if options.refit && has_val {
-        let end = test_time(db, task).unwrap_or(i64::MAX);
-        // Validation seeds become training seeds: they see rows up to their time. Labels of windows that end after the
-        // test time are not known before it.
-        let known = DatabaseSeeds::of_task(db, task, Part::Val, Protocol::SeedTime);
-        let seeds = seeds.followed_by(known.ended_by(end, task.timedelta));
-        let val = DatabaseSeeds::at(&[], 0);
-        let epochs =
-            if options.weight_averaging > 0.0 { options.epochs } else { all.spec.kept_epoch + 1 };
-        let again = training.pass(Pass { seeds, val, end, epochs, file: ".refit" })?;
-        let first = std::mem::replace(&mut all, again.0);
-        data = again.1;
-        all.spec.val = first.spec.val;
-        all.spec.refit = true;
-        all.history.splice(0..0, first.history);
-    }
-    if options.test {
-        all.spec.test = all.score(&data, db, task, Part::Test)?;
-    }
-    Ok(all)
+    let db = with_labels(db, task, options)?;
+    let training = Training { db: &db, task, options, sync };
+    let first = training.first()?;
+    training.finish(first)
+}
+
+/// The database that a model reads.
+fn with_labels<'a>(
+    db: &'a Database,
+    task: &DatabaseTask,
+    options: &RelationalOptions,
+) -> Result<Cow<'a, Database>, ModelError> {
+    Ok(if options.label_history { with_label_history(db, task)? } else { Cow::Borrowed(db) })
 }
 
 /// Trains a model with each of `candidates`, without refit and test, and returns them with the metrics of the validation
-/// seeds: the best one first, of equal ones the earlier one. Train with the first by [`train_database`]. A single
-/// candidate is returned without training, and so are all, in their order, if there are no labelled validation seeds.
-/// Test targets are not read.
+/// seeds: the best one first, of equal ones the earlier one. A single candidate is returned without training, and so are
+/// all, in their order, if there are no labelled validation seeds. Test targets are not read. To train with the best one,
+/// call [`train_best`] instead.
 ///
 /// # Errors
 /// As [`train_database`]; no candidates.
 ///
 /// # Cost
-/// One training per candidate. [`train_database`] repeats that of the first.
+/// One training per candidate.
 pub fn search_options(
     db: &Database,
     task: &str,
     candidates: Vec<RelationalOptions>,
 ) -> Result<Vec<MeasuredOptions>, ModelError> {
+    Ok(search(db, task, candidates)?.0)
+}
+
+/// Trains a model with each of `candidates` as [`search_options`], and then goes on with the best one as
+/// [`train_database`]: refit and test. Returns it with the metrics of all, the best one first.
+///
+/// # Errors
+/// As [`train_database`]; no candidates.
+///
+/// # Cost
+/// One training per candidate, and the refit of the best one.
+pub fn train_best(
+    db: &Database,
+    task: &str,
+    candidates: Vec<RelationalOptions>,
+) -> Result<(TrainedDatabase, Vec<MeasuredOptions>), ModelError> {
+    let (measured, best) = search(db, task, candidates)?;
+    let Some(MeasuredOptions { options, .. }) = measured.first() else {
+        return Err(ModelError::out_of_range("candidates", "at least one", 0));
+    };
+    let trained = match best {
+        Some(first) => {
+            let task = db.task(task)?;
+            let db = with_labels(db, task, options)?;
+            Training { db: &db, task, options, sync: &NoSync }.finish(first)?
+        }
+        None => train_database(db, task, options)?,
+    };
+    Ok((trained, measured))
+}
+
+/// Measures candidates, and returns the best model with the data it has read.
+fn search(
+    db: &Database,
+    task: &str,
+    candidates: Vec<RelationalOptions>,
+) -> Result<(Vec<MeasuredOptions>, Option<First>), ModelError> {
     let is_valid = !candidates.is_empty();
     ModelError::check_range("candidates", "at least one", candidates.len(), is_valid)?;
-    let is_compared = candidates.len() > 1 && labelled(Some(&db.task(task)?.val.targets));
-    let measure = |options: RelationalOptions| {
-        if !is_compared {
-            return Ok(MeasuredOptions { options, val: None });
+    let task = db.task(task)?;
+    let is_compared = candidates.len() > 1 && labelled(Some(&task.val.targets));
+    let (mut best, mut least) = (None, f64::INFINITY);
+    let mut measured = vec![];
+    for options in candidates {
+        let mut val = None;
+        if is_compared {
+            let tried = RelationalOptions { checkpoint: None, on_epoch: None, ..options.clone() };
+            let db = with_labels(db, task, &tried)?;
+            let first = Training { db: &db, task, options: &tried, sync: &NoSync }.first()?;
+            val = first.0.spec.val.clone();
+            if best.is_none() || loss_of(val.as_ref()) < least {
+                (best, least) = (Some(first), loss_of(val.as_ref()));
+            }
         }
-        let tried = RelationalOptions {
-            refit: false,
-            test: false,
-            checkpoint: None,
-            on_epoch: None,
-            ..options.clone()
-        };
-        let val = train_database(db, task, &tried)?.spec.val;
-        Ok(MeasuredOptions { options, val })
-    };
-    let measured = candidates.into_iter().map(measure);
-    let mut measured = measured.collect::<Result<Vec<_>, ModelError>>()?;
-    // Smaller is better for errors and losses. A value that is not defined is last.
-    let is_error = |score: &TaskScore| matches!(score.metric.as_str(), "mae" | "loss");
-    let value = |of: &MeasuredOptions| match &of.val {
+        measured.push(MeasuredOptions { options, val });
+    }
+    measured.sort_by(|a, b| loss_of(a.val.as_ref()).total_cmp(&loss_of(b.val.as_ref())));
+    Ok((measured, best))
+}
+
+/// What is smaller for a better score. A value that is not defined is last.
+fn loss_of(score: Option<&TaskScore>) -> f64 {
+    match score {
         Some(score) if score.value.is_nan() => f64::INFINITY,
-        Some(score) if is_error(score) => score.value,
+        Some(score) if matches!(score.metric.as_str(), "mae" | "loss") => score.value,
         Some(score) => -score.value,
         None => 0.0,
-    };
-    measured.sort_by(|a, b| value(a).total_cmp(&value(b)));
-    Ok(measured)
+    }
 }
+
+/// A model that has learned the training seeds, and the data it has read.
+type First = (TrainedDatabase, RelationalData);
 
 /// What [`train_database`] is given.
 struct Training<'a, S> {
@@ -170,14 +205,69 @@ struct Pass {
     end: i64,
     /// Epochs, at most.
     epochs: usize,
+    /// L2 penalty of a linear model; `None`: chosen by backtests.
+    penalty: Option<f64>,
     /// Added to the name of the checkpoint.
     file: &'static str,
 }
 
+/// Joins a trained model with its description.
+fn finished(
+    trained: Trained<RelationalModel>,
+    mut spec: RelationalSpec,
+    task: &DatabaseTask,
+    metric: &Metric,
+    data: RelationalData,
+) -> (TrainedDatabase, RelationalData) {
+    spec.kept_epoch = trained.kept_epoch;
+    let kept = trained.history.get(trained.kept_epoch).and_then(|epoch| epoch.val_score);
+    spec.val = kept.map(|value| TaskScore::new(task.task_type, metric, value));
+    (TrainedDatabase { model: trained.model, spec, history: trained.history }, data)
+}
+
 impl<S: GradientSync> Training<'_, S> {
+    /// Learns the training seeds.
+    fn first(&self) -> Result<First, ModelError> {
+        let Self { db, task, options, .. } = *self;
+        let seeds = DatabaseSeeds::of_task(db, task, Part::Train, options.protocol);
+        let val = DatabaseSeeds::of_task(db, task, Part::Val, options.protocol);
+        let end = statistics_end(db, task);
+        let penalty = Some(options.weight_decay).filter(|penalty| *penalty > 0.0);
+        self.pass(Pass { seeds, val, end, epochs: options.epochs, penalty, file: "" })
+    }
+
+    /// Learns validation seeds too, if that is wanted, and measures the test seeds.
+    fn finish(&self, (mut all, mut data): First) -> Result<TrainedDatabase, ModelError> {
+        let Self { db, task, options, .. } = *self;
+        if options.refit && labelled(Some(&task.val.targets)) {
+            let end = test_time(db, task).unwrap_or(i64::MAX);
+            // Validation seeds become training seeds: they see rows up to their time. Labels of windows that end after
+            // the test time are not known before it.
+            let seeds = DatabaseSeeds::of_task(db, task, Part::Train, options.protocol);
+            let known = DatabaseSeeds::of_task(db, task, Part::Val, Protocol::SeedTime);
+            let seeds = seeds.followed_by(known.ended_by(end, task.timedelta));
+            let val = DatabaseSeeds::at(&[], 0);
+            let is_linear = options.model.kind == RelationalKind::WindowMeans;
+            let all_epochs = options.weight_averaging > 0.0 || is_linear;
+            let epochs = if all_epochs { options.epochs } else { all.spec.kept_epoch + 1 };
+            // The penalty that the backtests have chosen.
+            let penalty = all.history.first().map(|epoch| epoch.lr).filter(|_| is_linear);
+            let again = self.pass(Pass { seeds, val, end, epochs, penalty, file: ".refit" })?;
+            let first = std::mem::replace(&mut all, again.0);
+            data = again.1;
+            all.spec.val = first.spec.val;
+            all.spec.refit = true;
+            all.history.splice(0..0, first.history);
+        }
+        if options.test {
+            all.spec.test = all.score(&data, db, task, Part::Test)?;
+        }
+        Ok(all)
+    }
+
     fn pass(&self, pass: Pass) -> Result<(TrainedDatabase, RelationalData), ModelError> {
         let Self { db, task, options, sync } = *self;
-        let Pass { seeds: train, val, end: before, epochs, file } = pass;
+        let Pass { seeds: train, val, end: before, epochs, penalty, file } = pass;
         let Some(targets) = train.targets.clone().filter(|_| !train.is_empty()) else {
             let range = format!("at least one training row of task `{}`", task.name);
             return Err(ModelError::out_of_range("task", range, "none"));
@@ -188,7 +278,7 @@ impl<S: GradientSync> Training<'_, S> {
         let (hidden, encoder) = (options.model.hidden, &options.encoder);
         let encoders = RelationalData::fit_encoders(db, Some(task), before, hidden, encoder)?;
         let data = RelationalData::new(db, Some(task), &encoders)?;
-        let mut spec = RelationalSpec {
+        let spec = RelationalSpec {
             task: task.name.clone(),
             entity_table: task.entity_table.clone(),
             remove_columns: task.hidden_columns(),
@@ -208,18 +298,17 @@ impl<S: GradientSync> Training<'_, S> {
             val: None,
             test: None,
         };
-        let training = seeded(options.seed, || {
-            let device = options.device.clone().autodiff();
-            spec.init(&data, &device)
-        })?;
         let gap = self.longest_gap();
+        let is_linear = options.model.kind == RelationalKind::WindowMeans;
         let loader = |seeds: DatabaseSeeds, head: usize, is_training: bool| {
             let sampler = spec.sampler(&data, seeds, &options.device)?.with_head(head);
-            let mut sampler = sampler.with_share(sync.rank(), sync.size())?;
+            // Every rank solves the whole problem of a linear model.
+            let (rank, size) = if is_linear { (0, 1) } else { (sync.rank(), sync.size()) };
+            let mut sampler = sampler.with_share(rank, size)?;
             if is_training && gap > 0 {
                 sampler = sampler.with_gaps(gap, 1.0)?;
             }
-            if let Some(half_life) = options.half_life.filter(|_| is_training) {
+            if let Some(half_life) = options.half_life.filter(|_| is_training && !is_linear) {
                 sampler = sampler.with_recency(half_life)?;
             }
             let loader = sampler.loader(spec.batch_size)?;
@@ -232,7 +321,38 @@ impl<S: GradientSync> Training<'_, S> {
         for (head, (seeds, _)) in (1..).zip(others) {
             joint.push(loader(seeds, head, true)?);
         }
+        let train = if is_linear { self.recent(train) } else { train };
+        let seeds = train.clone();
         let train = loader(train, 0, true)?;
+        let has_val = labelled(val.targets.as_ref());
+        if is_linear {
+            let model = seeded(options.seed, || spec.init(&data, &options.device))?;
+            let heads: Vec<&DatabaseLoader> = std::iter::once(&train).chain(&joint).collect();
+            let val = if has_val { Some(loader(val, 0, false)?) } else { None };
+            let mut backtests = vec![];
+            for (before, seeds) in if penalty.is_none() { self.backtests(&seeds) } else { vec![] } {
+                backtests.push(Backtest { before, seeds: loader(seeds, 0, false)? });
+            }
+            let fitting = LinearFit {
+                learned: &learned,
+                heads: &heads,
+                val: val.as_ref(),
+                backtests: &backtests,
+                penalty,
+                half_life: options.half_life,
+                epochs,
+                metric: &metric,
+            };
+            let trained = fitting.fit(model)?;
+            if let Some(EpochHook(hook)) = &options.on_epoch {
+                trained.history.iter().for_each(|epoch| hook(epoch));
+            }
+            return Ok(finished(trained, spec, task, &metric, data));
+        }
+        let training = seeded(options.seed, || {
+            let device = options.device.clone().autodiff();
+            spec.init(&data, &device)
+        })?;
         let steps = (options.epochs * train.num_batches()).max(1);
         let averages = options.weight_averaging > 0.0;
         let mut config = FitConfig::new()
@@ -257,17 +377,56 @@ impl<S: GradientSync> Training<'_, S> {
         }
         let train = JointLoader::new(train, joint)?;
         let config = if sync.rank() == 0 { config } else { config.silent() };
-        let trained = if labelled(val.targets.as_ref()) {
+        let trained = if has_val {
             let val = JointLoader::new(loader(val, 0, false)?, vec![])?;
             fit_on_ranks(training, &learned, &train, &val, &config, sync)?
         } else {
             fit_on_ranks(training, &learned, &train, &(), &config, sync)?
         };
-        spec.kept_epoch = trained.kept_epoch;
-        let kept = trained.history.get(trained.kept_epoch).and_then(|epoch| epoch.val_score);
-        spec.val = kept.map(|value| TaskScore::new(task.task_type, &metric, value));
-        let all = TrainedDatabase { model: trained.model, spec, history: trained.history };
-        Ok((all, data))
+        Ok(finished(trained, spec, task, &metric, data))
+    }
+
+    /// The seeds that count for a linear model.
+    fn recent(&self, seeds: DatabaseSeeds) -> DatabaseSeeds {
+        let Some(half_life) = self.options.half_life else { return seeds };
+        let latest = seeds.times.iter().copied().max().unwrap_or_default();
+        let first = latest.saturating_sub(half_life.saturating_mul(HALF_LIVES));
+        let counts = seeds.times.iter().zip(0u32..).filter(|(time, _)| **time >= first);
+        seeds.select(&counts.map(|(_, i)| i).collect::<Vec<_>>())
+    }
+
+    /// Backtests: for the validation time and earlier times, each half the time that validation seeds span before the
+    /// next, the time before which training seeds are known, and labelled seeds of such a span, which see rows up to the
+    /// time of the backtest where the database is to be frozen. A quarter of the training seeds must be known.
+    fn backtests(&self, train: &DatabaseSeeds) -> Vec<(i64, DatabaseSeeds)> {
+        let Self { db, task, options, .. } = *self;
+        let val = DatabaseSeeds::of_task(db, task, Part::Val, Protocol::SeedTime);
+        let (Some(end), Some(last)) = (validation_time(db, task), val.times.iter().max()) else {
+            return vec![];
+        };
+        let span = last.saturating_sub(end);
+        let is_valid = span > 0 && labelled(val.targets.as_ref());
+        let all = train.clone().followed_by(val);
+        let mut backtests = vec![];
+        for i in (0..BACKTESTS).filter(|_| is_valid) {
+            let origin = end.saturating_sub(i * (span / 2));
+            let before = origin.saturating_sub(task.timedelta.unwrap_or(0)).saturating_add(1);
+            let known = train.times.iter().filter(|&&time| time < before).count();
+            if known < train.len().div_ceil(4) {
+                break;
+            }
+            let of_span = origin..=origin.saturating_add(span);
+            let to_predict = all.times.iter().zip(0u32..);
+            let to_predict = to_predict.filter(|(time, _)| of_span.contains(*time));
+            let mut seeds = all.select(&to_predict.map(|(_, i)| i).collect::<Vec<_>>());
+            if options.protocol == Protocol::Frozen {
+                seeds.visible.iter_mut().for_each(|seen| *seen = (*seen).min(origin));
+            }
+            if !seeds.is_empty() {
+                backtests.push((before, seeds));
+            }
+        }
+        backtests
     }
 
     /// The longest gap of a training seed.

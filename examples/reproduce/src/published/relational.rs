@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn::data::{Database, DatabaseTask, Part, Protocol, Targets, TaskRows, TaskType};
-use burn_gnn::models::{RelationalOptions, roc_auc, search_options, train_database};
+use burn_gnn::models::{RelationalOptions, roc_auc, train_best};
 
 use super::Args;
 use super::row::Row;
@@ -50,8 +50,14 @@ fn row(
         let of_seed = |of| RelationalOptions { seed, progress: false, test: !args.tune, ..of };
         let candidates = RelationalOptions::candidates(db, &task.name, protocol)?;
         let candidates = candidates.into_iter().map(of_seed).collect();
-        let options = search_options(db, &task.name, candidates)?.swap_remove(0).options;
-        let spec = train_database(db, &task.name, &options)?.spec;
+        let (trained, measured) = train_best(db, &task.name, candidates)?;
+        for of in measured.iter().filter_map(|of| Some((of.options.model.kind, of.val.as_ref()?))) {
+            args.note(format!(
+                "{set}/{}, {protocol}, seed {seed}, validation: {:?} {}",
+                task.name, of.0, of.1
+            ));
+        }
+        let spec = trained.spec;
         let score = if args.tune { spec.val } else { spec.test };
         ours.extend(score.map(|score| score.value));
         args.note(format!("{set}/{}, {protocol}, seed {seed}: {ours:?}", task.name));

@@ -26,8 +26,11 @@ pub(crate) const SET_NUMBERS: usize = 3;
 /// Numbers that describe a seed: phases of its time, and the gap between its time and what it sees.
 pub(crate) const SEED_NUMBERS: usize = 6;
 
+/// Sines and cosines of multiples of the phase of the year, of which [`SEED_NUMBERS`] has the first.
+pub(crate) const OVERTONES: usize = 6;
+
 /// Numbers of latest rows over which [`WindowMeans`](crate::WindowMeans) averages.
-pub(crate) const WINDOWS: [usize; 3] = [6, 20, 60];
+pub(crate) const WINDOWS: [usize; 4] = [1, 6, 20, 60];
 /// Rows of an average entity that are added to each window.
 const PRIOR_ROWS: f32 = 4.0;
 
@@ -60,6 +63,8 @@ pub struct RowSets {
     pub(crate) sets: Vec<RowSet>,
     /// `[seeds, SEED_NUMBERS + paths · SET_NUMBERS]`.
     pub(crate) numbers: Tensor<2>,
+    /// Sines and cosines of two, three and four times the phase of the year, `[seeds, OVERTONES]`.
+    pub(crate) overtones: Tensor<2>,
 }
 
 impl RowSets {
@@ -143,13 +148,24 @@ pub(crate) fn row_sets(
         sets.push(row_set(data, path, (seeds, &start), device, &mut describe)?);
     }
     let data = TensorData::new(numbers, [seeds.len(), width]);
-    Ok(RowSets { sets, numbers: Tensor::from_data(data, device) })
+    let phases = seeds.times.iter().map(|&time| phase(time));
+    let all = phases.flat_map(|phase| (2..=4).map(move |k| (f64::from(k) * phase).sin_cos()));
+    let all: Vec<f32> = all.flat_map(|(sin, cos)| [sin as f32, cos as f32]).collect();
+    let overtones = TensorData::new(all, [seeds.len(), OVERTONES]);
+    let (numbers, overtones) =
+        (Tensor::from_data(data, device), Tensor::from_data(overtones, device));
+    Ok(RowSets { sets, numbers, overtones })
+}
+
+/// Phase of the year.
+fn phase(time: i64) -> f64 {
+    const YEAR: i64 = 31_556_952_000_000;
+    std::f64::consts::TAU * time.rem_euclid(YEAR) as f64 / YEAR as f64
 }
 
 /// Phase of the year, and the gap between the time of a seed and what it sees.
 fn seed_numbers(time: i64, visible: i64, out: &mut [f32]) {
-    const YEAR: i64 = 31_556_952_000_000;
-    let phase = std::f64::consts::TAU * time.rem_euclid(YEAR) as f64 / YEAR as f64;
+    let phase = phase(time);
     let gap = time as f64 - visible as f64;
     let days = gap / DAY;
     let all = [

@@ -4,6 +4,7 @@ mod edges;
 mod encoders;
 mod features;
 mod future;
+mod linear;
 mod options;
 mod rel_f1;
 mod shop;

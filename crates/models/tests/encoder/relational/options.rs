@@ -226,7 +226,7 @@ fn a_search_orders_options_by_validation() {
     let one = search_options(&db, "busy", vec![good.clone()]).unwrap();
     assert_eq!((one.len(), one[0].val.clone()), (1, None));
     // Without labelled validation seeds nothing is trained, so that wrong options are not found.
-    let wrong = RelationalOptions { lr: -1.0, ..good.clone() };
+    let wrong = RelationalOptions { lr: -1.0, ..options(RelationalKind::RowSets) };
     let both = vec![wrong, good];
     assert!(search_options(&db, "busy", both.clone()).is_err());
     let unlabelled = with_changed(&db, "busy", |task| {
