@@ -9,5 +9,6 @@ pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod predict;
 mod recommend;
+mod seed_columns;
 pub(crate) mod train;
 pub(crate) mod verify;

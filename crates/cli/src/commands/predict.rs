@@ -8,6 +8,7 @@ use burn_gnn::models::DatabaseSeeds;
 use serde_json::json;
 
 use super::recommend;
+use super::seed_columns::seed_columns;
 use crate::args::{PartName, Predict};
 use crate::failure::{Failure, Kind};
 use crate::opened::{Model, Opened};
@@ -78,27 +79,6 @@ pub(crate) fn run(args: &Predict, out: &Output) -> Result<(), Failure> {
     out.result(&value, || {
         format!("{}: wrote {count} prediction{plural} to {}", spec.task, args.out.display())
     })
-}
-
-/// Keys and times of seeds, the first columns of predictions.
-pub(super) fn seed_columns(
-    entities: &DatabaseTable,
-    rows: &[u32],
-    times: Vec<i64>,
-) -> Result<Vec<DatabaseColumn>, Failure> {
-    let mut columns = vec![];
-    for key in entities.primary_key() {
-        columns.push(entities.column(key)?.select(rows));
-    }
-    if columns.is_empty() {
-        let numbers = ColumnValues::Ints(rows.iter().copied().map(i64::from).collect());
-        columns.push(DatabaseColumn::new("row", ColumnKind::Number, numbers)?);
-    }
-    // Seeds of a task without times.
-    let missing = times.iter().map(|&time| time == LATEST).collect();
-    let times = DatabaseColumn::new("time", ColumnKind::Time, ColumnValues::Times(times))?;
-    columns.push(times.with_missing(missing)?);
-    Ok(columns)
 }
 
 /// Entities of a file, or all, at a time.

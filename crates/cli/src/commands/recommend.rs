@@ -14,7 +14,7 @@ use burn_gnn::models::{DatabaseSeeds, RelationalOptions, TaskScore};
 use serde_json::json;
 
 use super::figures::Figures;
-use super::predict::seed_columns;
+use super::seed_columns::seed_columns;
 use crate::args::{Evaluate, Predict, Train};
 use crate::failure::{Failure, Kind};
 use crate::opened::Opened;

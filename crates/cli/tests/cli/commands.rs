@@ -256,7 +256,7 @@ fn predict_writes_lists_of_recommended_keys() {
     let row = |i: u64| {
         let (user, day) = (1 + i % 12, i / 12);
         // A user of an even number buys the first four articles, the others buy the last four.
-        let article = 1 + (i * 2_654_435_761 >> 7) % 4 + 4 * (user % 2);
+        let article = 1 + ((i * 2_654_435_761) >> 7) % 4 + 4 * (user % 2);
         format!("{i},{user},a{article},{}\n", date(day / 5))
     };
     let orders = (0..6000).map(row).collect::<String>();

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use burn_gnn_data::DatabaseGraph;
 use burn_gnn_graph::Relation;
 
-use crate::database::spec::RecommendationSpec;
-
 /// Terms of a pair of foreign keys: logarithm of the number of rows, age of the latest one, whether there is one.
 pub(super) const TERMS: usize = 3;
 /// Half-life of the term of the age, in days.
@@ -31,12 +29,9 @@ struct SeenPath<'a> {
 pub(super) type SeenTerms = Vec<(u32, Vec<f32>)>;
 
 impl<'a> SeenRows<'a> {
-    /// The pairs of foreign keys of a model's tables; none if it has no such terms.
-    pub(super) fn new(graph: &'a DatabaseGraph, spec: &RecommendationSpec) -> Self {
-        match spec.seen_rows {
-            true => Self::between(graph, &spec.entity_table, &spec.destination_table),
-            false => Self { paths: vec![] },
-        }
+    /// No pairs of foreign keys, and so no terms.
+    pub(super) fn none() -> Self {
+        Self { paths: vec![] }
     }
 
     /// The pairs of foreign keys of tables that refer to both tables.

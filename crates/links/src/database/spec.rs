@@ -1,7 +1,7 @@
 //! Describes a trained recommendation model, without its weights.
 
 use burn::tensor::Device;
-use burn_gnn_data::{Database, DatabaseTask, Protocol, TaskType};
+use burn_gnn_data::{Database, DatabaseGraph, DatabaseTask, Protocol, TaskType};
 use burn_gnn_models::{
     DatabaseSampler, DatabaseSeeds, ModelError, RelationalConfig, RelationalData, RowPath,
     TableEncoderConfig, TaskScore,
@@ -63,6 +63,14 @@ impl RecommendationSpec {
         RelationalData::new(db, Some(&task), &self.encoders)
     }
 
+    /// Reads the rows that refer to an entity and to a destination.
+    pub(super) fn seen<'a>(&self, graph: &'a DatabaseGraph) -> SeenRows<'a> {
+        match self.seen_rows {
+            true => SeenRows::between(graph, &self.entity_table, &self.destination_table),
+            false => SeenRows::none(),
+        }
+    }
+
     /// Samplers of entities and of destinations, without seeds.
     pub(super) fn samplers(
         &self,
@@ -97,7 +105,7 @@ impl RecommendationSpec {
         };
         let [entities, destinations] = &self.paths;
         let towers = [tower(entities)?, tower(destinations)?];
-        let terms = SeenRows::new(data.graph(), self).num_terms();
+        let terms = self.seen(data.graph()).num_terms();
         Ok(RecommendationModel::new(towers, [self.keys.len(), hidden], terms, device))
     }
 }

@@ -20,7 +20,6 @@ use crate::database::batches::{BatchMaker, RecommendationBatch};
 use crate::database::destinations::{Destinations, keys_before};
 use crate::database::model::{RecommendationModel, like};
 use crate::database::options::RecommendationOptions;
-use crate::database::seen_rows::SeenRows;
 use crate::database::spec::RecommendationSpec;
 use crate::database::trained::TrainedRecommendation;
 use crate::losses::link_loss::LinkLoss;
@@ -153,7 +152,7 @@ impl Training<'_> {
         let model = seeded(base.seed, || spec.init(&data, &base.device.clone().autodiff()))?;
         let maker = BatchMaker {
             samplers: spec.samplers(&data, &base.device)?,
-            seen: SeenRows::new(data.graph(), &spec),
+            seen: spec.seen(data.graph()),
             destinations: Destinations::new(db, destination_table, &spec.keys)?,
             seeds,
             options,

@@ -13,7 +13,7 @@ use burn_gnn_sampling::SampleKey;
 
 use crate::database::destinations::Destinations;
 use crate::database::model::RecommendationModel;
-use crate::database::seen_rows::{SeenRows, SeenTerms};
+use crate::database::seen_rows::SeenTerms;
 use crate::database::spec::RecommendationSpec;
 use crate::ranking::id_lists::IdLists;
 use crate::ranking::metrics::MetricsAt;
@@ -171,7 +171,7 @@ impl Recommender<'_> {
             model.embed_destinations(batch, &self.destinations.embeddings(&rows[range]))
         })?;
         let Some(v) = v else { return Ok(TopK::from_lists(k, vec![vec![]; seeds.len()])) };
-        let seen = SeenRows::new(self.data.graph(), spec);
+        let seen = spec.seen(self.data.graph());
         let of = |i: usize| seen.of(seeds.entities[i], time, visible);
         let terms: Vec<SeenTerms> = match seen.num_terms() {
             0 => vec![],
