@@ -4,9 +4,9 @@ use burn::tensor::Device;
 use burn_gnn::data::{EventSplit, EventStream, KnowledgeGraph, Triple};
 use burn_gnn::dist::run_ranks;
 use burn_gnn::links::{
-    DyGFormerConfig, EventFitConfig, EventHistory, EventModel, EventTask, FittedEvents,
-    GraphMixerConfig, KgeConfig, KgeKind, KgeOptimizer, KgeTraining, LinkLoss, TgatConfig,
-    TgnConfig, TrainedKge, fit_events, fit_events_on_ranks, train_kge,
+    EventFitConfig, EventHistory, EventModel, EventTask, FittedEvents, GraphMixerConfig, KgeConfig,
+    KgeKind, KgeOptimizer, KgeTraining, LinkLoss, TgatConfig, TgnConfig, TrainedKge, fit_events,
+    fit_events_on_ranks, train_kge,
 };
 use burn_gnn::models::{ModelError, seeded};
 use burn_gnn::ops::Stream;
@@ -68,7 +68,6 @@ fn models_of_events_on_ranks() {
     same_on_ranks("TGN", |device| TgnConfig::new(8).init(1, device));
     same_on_ranks("TGAT", |device| TgatConfig::new(8).init(1, device));
     same_on_ranks("GraphMixer", |device| GraphMixerConfig::new(8).init(1, device));
-    same_on_ranks("DyGFormer", |device| DyGFormerConfig::new(8).init(1, device));
 }
 
 /// Entities on a ring: relation 0 leads to the next, relation 1 to the one after it.

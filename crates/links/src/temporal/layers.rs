@@ -245,19 +245,25 @@ impl TemporalAttention {
         let attended = if entries == 0 {
             Tensor::zeros([n, width], &own.device())
         } else {
+            // ⟨W_k y, q⟩ = ⟨y, W_kᵀ q⟩ and Σ a W_v y = W_v Σ a y: products with rows of nodes, not of their entries, of which
+            // there are several times as many.
             let size = width / self.heads;
             let keys = cat_features(vec![neighbors, events, times]);
-            let split = |t: Tensor<2>| {
-                let rows = t.dims()[0];
-                t.reshape([rows, self.heads, size])
-            };
-            let q = split(matmul_rows(own.clone(), self.query.weight.val()));
-            let k = split(matmul_rows(keys.clone(), self.key.weight.val()));
-            let v = split(matmul_rows(keys, self.value.weight.val()));
+            let [_, key_size] = keys.dims();
             let relation = entries_to_rows(recent);
-            let logits = u_dot_v::<3, 3, 3>(&relation, k, q).reshape([entries, self.heads])
-                / (size as f64).sqrt();
-            attention(&relation, logits, v, None).reshape([n, width])
+            let q = matmul_rows(own.clone(), self.query.weight.val());
+            let head = |head: usize| {
+                let columns = head * size..(head + 1) * size;
+                let of = |linear: &Linear| linear.weight.val().slice_dim(1, columns.clone());
+                let q = q.clone().slice_dim(1, columns.clone());
+                let queries = matmul_rows(q, of(&self.key).transpose());
+                let logits = u_dot_v::<2, 2, 2>(&relation, keys.clone(), queries);
+                let logits = logits.reshape([entries, 1]) / (size as f64).sqrt();
+                let rows = keys.clone().reshape([entries, 1, key_size]);
+                let mixed = attention(&relation, logits, rows, None).reshape([n, key_size]);
+                matmul_rows(mixed, of(&self.value))
+            };
+            cat_features((0..self.heads).map(head).collect())
         };
         let out = drop_entries(affine(&self.output, attended), dropout, layer);
         let h = self.norm.forward(out + own);
