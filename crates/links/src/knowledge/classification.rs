@@ -21,8 +21,8 @@ use crate::errors::{check_length, check_range, out_of_range};
 /// use burn_gnn_links::TripleThresholds;
 /// let triple = |relation, tail| Triple { head: 0, relation, tail };
 /// let (facts, false_ones) = ([triple(0, 1), triple(1, 1)], [triple(0, 2), triple(1, 2)]);
-/// let by = TripleThresholds::fit(2, (&facts, &[5.0, 0.4]), (&false_ones, &[3.0, 0.2]))?;
-/// assert_eq!((by.of(0), by.of(1)), (4.0, 0.3)); // in the middle
+/// let by = TripleThresholds::fit(2, (&facts, &[5.0, 0.75]), (&false_ones, &[3.0, 0.25]))?;
+/// assert_eq!((by.of(0), by.of(1)), (4.0, 0.5)); // in the middle
 /// let found = by.evaluate((&facts, &[4.5, 0.1]), (&false_ones, &[3.5, 0.1]))?;
 /// assert_eq!((found.accuracy, found.precision, found.recall), (0.75, 1.0, 0.5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
