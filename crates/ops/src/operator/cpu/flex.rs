@@ -12,6 +12,10 @@ use crate::operator::definition::{Float, GnnBackend, Host, Operator};
 use crate::operator::tensors::Tensors;
 
 fn slice<T: Element + bytemuck::Pod>(tensor: &FlexTensor) -> Cow<'_, [T]> {
+    // A slice of columns of a matrix without rows starts after the end of its storage.
+    if tensor.layout().num_elements() == 0 {
+        return Cow::Borrowed(&[]);
+    }
     match tensor.as_slice::<T>() {
         Some(s) => Cow::Borrowed(s),
         None => match tensor.to_contiguous().into_data().try_into_vec::<T>() {

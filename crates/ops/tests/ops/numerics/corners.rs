@@ -262,6 +262,22 @@ fn matrices_without_rows_or_columns() {
     }
 }
 
+/// Columns of a matrix without rows start after the end of its storage.
+#[test]
+fn columns_of_matrices_without_rows() {
+    let (no_sources, no_destinations) = (graphs::relation(0, 2, &[]), graphs::relation(3, 0, &[]));
+    for (backend, device) in devices() {
+        let columns = Tensor::<2>::zeros([0, 8], &device).slice_dim(1, 4..8);
+        assert_eq!(f64s(copy_u_sum(&no_sources, columns)), [0.0; 8], "{backend}");
+        let device = device.autodiff();
+        let x = Tensor::<2>::ones([3, 4], &device).require_grad();
+        let sums: Tensor<2> = copy_u_sum(&no_destinations, x.clone());
+        let both = Tensor::cat(vec![Tensor::zeros([0, 4], &device), sums], 1);
+        let grads = (both.sum() + 1.0).backward();
+        assert_eq!(f64s(x.grad(&grads).expect(backend)), [0.0; 12], "{backend}");
+    }
+}
+
 #[test]
 #[should_panic(expected = "matmul_rows: `w` must have 4 rows (one per feature of `x`), got 0")]
 fn empty_matrices_that_disagree() {
