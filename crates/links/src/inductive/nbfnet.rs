@@ -237,7 +237,9 @@ impl Nbfnet {
         let of_queries: Vec<u32> = queries.iter().map(|q| q.relation).collect();
         let query = select_rows(self.query.val(), &of_queries);
         let mut x = copy_u_sum(&paths.heads, query.clone());
-        for (layer, step) in self.layers.iter().zip(&paths.steps) {
+        // Either every step has pairs or none has: a pair is on a path from a head to a candidate.
+        let steps = if x.dims()[0] == 0 { &[][..] } else { &paths.steps[..] };
+        for (layer, step) in self.layers.iter().zip(steps) {
             let rows = layer.rows(&step.types, relations);
             let edges = select_rows(layer.relations(query.clone(), relations), rows);
             let kept = copy_u_sum(&step.kept, x.clone());
@@ -446,6 +448,61 @@ mod tests {
                 assert!((found - expected).abs() < 1e-4, "{found} for {expected}");
             }
             assert_eq!(found.len(), 8);
+        }
+    }
+
+    /// Without candidates, without paths to them, with a path of no edge, and among queries with paths.
+    #[test]
+    fn queries_without_paths_have_gradients() {
+        let facts = [(0, 0, 1), (2, 0, 3), (4, 0, 1)];
+        let facts = facts.map(|(head, relation, tail)| Triple { head, relation, tail });
+        let graph = FactGraph::new(6, 1, &facts).unwrap();
+        let query = |head, candidates: &[u32], hidden: &[u32]| TailQuery {
+            head,
+            relation: 0,
+            candidates: candidates.into(),
+            hidden: hidden.into(),
+        };
+        let far = query(0, &[2, 3], &[]);
+        for (name, queries) in [
+            ("far", vec![far.clone()]),
+            ("a head without facts, and itself as candidate", vec![query(5, &[5], &[])]),
+            ("no fact that may be read", vec![query(2, &[2, 3], &[3])]),
+            ("some without paths", vec![far.clone(), query(5, &[5, 2], &[]), query(0, &[4], &[])]),
+            ("some without candidates", vec![query(0, &[], &[]), far.clone()]),
+            ("no candidates", vec![query(0, &[], &[])]),
+            ("no queries", vec![]),
+        ] {
+            for aggregation in [PathAggregation::Sum, PathAggregation::Pna] {
+                for (query_dependent, entering) in [(true, true), (false, true), (true, false)] {
+                    let name = format!("{name}: {aggregation:?} {query_dependent} {entering}");
+                    let config = NbfnetConfig::new(1)
+                        .with_dim(4)
+                        .with_num_layers(3)
+                        .with_aggregation(aggregation)
+                        .with_query_dependent(query_dependent)
+                        .with_entering_relations(entering);
+                    let model = seeded(2, || config.init(&Device::flex().autodiff()));
+                    let scores = model.score(&graph, &queries, HiddenFacts::Answer).unwrap();
+                    let count: usize = queries.iter().map(|q| q.candidates.len()).sum();
+                    assert_eq!(scores.dims(), [count], "{name}");
+                    let plain = model.valid();
+                    let alone: Vec<f64> = queries
+                        .iter()
+                        .flat_map(|q| {
+                            let q = std::slice::from_ref(q);
+                            values(&plain.score(&graph, q, HiddenFacts::Answer).unwrap())
+                        })
+                        .collect();
+                    for (found, expected) in values(&scores.clone().inner()).iter().zip(alone) {
+                        assert!((found - expected).abs() < 1e-5, "{name}: {found} for {expected}");
+                    }
+                    let grads = scores.sum().backward();
+                    let grad = model.query.val().grad(&grads);
+                    let moved = grad.is_some_and(|g| values(&g).iter().any(|&g| g != 0.0));
+                    assert_eq!(moved, count > 0, "{name}");
+                }
+            }
         }
     }
 
