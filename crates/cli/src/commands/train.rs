@@ -5,8 +5,8 @@ use std::time::Instant;
 use burn_gnn::data::{Database, Targets, TaskType};
 use burn_gnn::dist::launch;
 use burn_gnn::models::{
-    MeasuredOptions, ModelError, RelationalOptions, TrainedDatabase, search_options,
-    train_database, train_database_on_ranks,
+    MeasuredOptions, ModelError, RelationalOptions, TrainedDatabase, search_options, train_best,
+    train_database_on_ranks,
 };
 use burn_gnn::ranks::RankSync;
 
@@ -72,7 +72,36 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
             candidates.len()
         ));
     }
-    let measured = search_options(&db, &task, candidates)?;
+    // The process of rank 0 writes and prints.
+    let Some((trained, options)) = train_first(args, &db, &task, candidates, out)? else {
+        return Ok(());
+    };
+    if let Some(folder) = &args.out {
+        trained.save(folder)?;
+        out.note(format!("wrote the model to {}", folder.display()));
+    }
+    let scores = [trained.spec.val.as_ref(), trained.spec.test.as_ref()];
+    let run = (task.as_str(), options.protocol.name(), options.seed);
+    let figures = Figures::new(run, of.metric(), scores, start);
+    out.result(&figures, || figures.text())
+}
+
+/// Trains the candidate that is best on validation rows, and returns it with its options; `None` in a process without
+/// rank 0.
+fn train_first(
+    args: &Train,
+    db: &Database,
+    task: &str,
+    candidates: Vec<RelationalOptions>,
+    out: &Output,
+) -> Result<Option<(TrainedDatabase, RelationalOptions)>, Failure> {
+    let (trained, measured) = match args.ranks {
+        None => {
+            let (trained, measured) = train_best(db, task, candidates)?;
+            (Some(trained), measured)
+        }
+        Some(_) => (None, search_options(db, task, candidates)?),
+    };
     for MeasuredOptions { options, val } in &measured {
         if let Some(val) = val {
             let model = &options.model;
@@ -85,22 +114,11 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
     let Some(MeasuredOptions { options, .. }) = measured.into_iter().next() else {
         return Err(Failure::new(Kind::Internal, "no options to train with"));
     };
-    let trained = match args.ranks {
-        None => train_database(&db, &task, &options)?,
-        Some(ranks) => match on_ranks(ranks.into(), &db, &task, &options)? {
-            Some(trained) => trained,
-            // The process of rank 0 writes and prints.
-            None => return Ok(()),
-        },
+    let trained = match (trained, args.ranks) {
+        (None, Some(ranks)) => on_ranks(ranks.into(), db, task, &options)?,
+        (trained, _) => trained,
     };
-    if let Some(folder) = &args.out {
-        trained.save(folder)?;
-        out.note(format!("wrote the model to {}", folder.display()));
-    }
-    let scores = [trained.spec.val.as_ref(), trained.spec.test.as_ref()];
-    let run = (task.as_str(), options.protocol.name(), options.seed);
-    let figures = Figures::new(run, of.metric(), scores, start);
-    out.result(&figures, || figures.text())
+    Ok(trained.map(|trained| (trained, options)))
 }
 
 /// Trains on ranks; `None` in a process without rank 0.
