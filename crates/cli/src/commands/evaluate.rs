@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use burn_gnn::data::{Part, Protocol};
 
-use super::figures::Figures;
+use super::figures::{Figures, validation};
 use super::recommend;
 use crate::args::Evaluate;
 use crate::failure::Failure;
@@ -23,18 +23,8 @@ pub(crate) fn run(args: &Evaluate, out: &Output, start: Instant) -> Result<(), F
     }
     let spec = &trained.spec;
     let part = |part| trained.evaluate(&db, &spec.task, part);
-    // A refit has learned the validation labels: only the training before it, by its protocol, has a figure.
-    let val = if !spec.refit {
-        part(Part::Val)?
-    } else if spec.protocol == measured {
-        out.note("validation: measured before the model was trained again on these rows (`refit`)");
-        spec.val.clone()
-    } else {
-        out.note(format!(
-            "validation: none, the model was trained on these rows (`refit`); measured before by protocol {measured} only"
-        ));
-        None
-    };
+    let protocols = (spec.protocol, measured);
+    let val = validation(out, protocols, spec.refit, spec.val.as_ref(), || part(Part::Val))?;
     let scores = [val, part(Part::Test)?];
     let metric = db.task(&spec.task)?.metric();
     let run = (spec.task.as_str(), spec.protocol.name(), spec.seed);

@@ -2,10 +2,47 @@
 
 use std::time::Instant;
 
-use burn_gnn::models::TaskScore;
+use burn_gnn::data::{DatabaseTask, Protocol};
+use burn_gnn::models::{ModelError, TaskScore};
 use serde::Serialize;
 
+use crate::output::Output;
 use crate::peak_bytes::peak_bytes;
+
+/// A task in words: its type, `of` or `to` whose rows, their numbers, and how they are trained on.
+pub(super) fn described(task: &DatabaseTask, of: &str, protocol: Protocol, seed: u64) -> String {
+    format!(
+        "{}: {} {of} rows of `{}`, {} training, {} validation and {} test rows, protocol {protocol}, seed {seed}",
+        task.name,
+        task.task_type,
+        task.entity_table,
+        task.train.len(),
+        task.val.len(),
+        task.test.len(),
+    )
+}
+
+/// The figure of validation rows by `protocol`, which `measure` computes. A refit (`learned`) has learned their labels:
+/// only the training before it, by the protocol `before`, has a figure.
+pub(super) fn validation(
+    out: &Output,
+    (protocol, before): (Protocol, Protocol),
+    learned: bool,
+    stored: Option<&TaskScore>,
+    measure: impl FnOnce() -> Result<Option<TaskScore>, ModelError>,
+) -> Result<Option<TaskScore>, ModelError> {
+    if !learned {
+        return measure();
+    }
+    if protocol == before {
+        out.note("validation: measured before the model was trained again on these rows (`refit`)");
+        return Ok(stored.cloned());
+    }
+    out.note(format!(
+        "validation: none, the model was trained on these rows (`refit`); measured before by protocol {before} only"
+    ));
+    Ok(None)
+}
 
 /// Metrics of validation and test rows, with all that is needed to repeat them.
 #[derive(Debug, Serialize)]

@@ -10,10 +10,10 @@ use burn_gnn::links::{
     RecommendationBaseline, RecommendationOptions, TopK, TrainedRecommendation,
     train_recommendation,
 };
-use burn_gnn::models::{DatabaseSeeds, RelationalOptions, TaskScore};
+use burn_gnn::models::{DatabaseSeeds, RelationalOptions};
 use serde_json::json;
 
-use super::figures::Figures;
+use super::figures::{Figures, described, validation};
 use super::seed_columns::seed_columns;
 use crate::args::{Evaluate, Predict, Train};
 use crate::failure::{Failure, Kind};
@@ -45,15 +45,7 @@ pub(super) fn train(
     };
     let options = RecommendationOptions { base, ..RecommendationOptions::default() };
     let of = db.task(task)?;
-    out.note(format!(
-        "{task}: {} to rows of `{}`, {} training, {} validation and {} test rows, protocol {protocol}, seed {}",
-        of.task_type,
-        of.entity_table,
-        of.train.len(),
-        of.val.len(),
-        of.test.len(),
-        options.base.seed
-    ));
+    out.note(described(of, "to", protocol, options.base.seed));
     let parts: &[Part] = if args.no_test { &[Part::Val] } else { &[Part::Val, Part::Test] };
     for (baseline, name) in [
         (RecommendationBaseline::Popularity, "popular rows"),
@@ -88,18 +80,10 @@ pub(super) fn evaluate(
         trained.spec.protocol = Protocol::from(protocol);
     }
     let spec = &trained.spec;
-    let val: Option<TaskScore> = if !spec.refit {
-        trained.evaluate(db, &spec.task, Part::Val)?
-    } else if spec.protocol == measured {
-        out.note("validation: measured before the model was trained again on these rows (`refit`)");
-        spec.val.clone()
-    } else {
-        out.note(format!(
-            "validation: none, the model was trained on these rows (`refit`); measured before by protocol {measured} only"
-        ));
-        None
-    };
-    let scores = [val, trained.evaluate(db, &spec.task, Part::Test)?];
+    let part = |part| trained.evaluate(db, &spec.task, part);
+    let protocols = (spec.protocol, measured);
+    let val = validation(out, protocols, spec.refit, spec.val.as_ref(), || part(Part::Val))?;
+    let scores = [val, part(Part::Test)?];
     let metric = db.task(&spec.task)?.metric();
     let run = (spec.task.as_str(), spec.protocol.name(), spec.seed);
     let figures = Figures::new(run, metric, scores.each_ref().map(Option::as_ref), start);

@@ -10,7 +10,7 @@ use burn_gnn::models::{
 };
 use burn_gnn::ranks::RankSync;
 
-use super::figures::Figures;
+use super::figures::{Figures, described};
 use super::{classify, recommend};
 use crate::args::Train;
 use crate::failure::{Failure, Kind};
@@ -48,16 +48,7 @@ pub(crate) fn run(args: &Train, out: &Output, start: Instant) -> Result<(), Fail
     };
     let candidates = candidates.into_iter().map(of_run).collect::<Result<Vec<_>, _>>()?;
     let of = db.task(&task)?;
-    out.note(format!(
-        "{task}: {} of rows of `{}`, {} training, {} validation and {} test rows, protocol {}, seed {}",
-        of.task_type,
-        of.entity_table,
-        of.train.len(),
-        of.val.len(),
-        of.test.len(),
-        protocol,
-        args.seed.unwrap_or(config.seed)
-    ));
+    out.note(described(of, "of", protocol, args.seed.unwrap_or(config.seed)));
     if let Targets::Classes(labels) = &of.train.targets {
         let mut known = labels.iter().filter(|class| **class >= 0);
         if let Some(first) = known.next().filter(|first| known.all(|class| class == *first)) {
