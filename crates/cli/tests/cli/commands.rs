@@ -174,6 +174,12 @@ fn ranks_train_the_model_of_one() {
     }
     let measured = json(dir.path(), "evaluate races --model model --json");
     assert_eq!(measured["test"], two["test"]);
+    // Every rank solves a linear model from all rows.
+    let linear = settings.replace("kind = \"Sage\"", "kind = \"WindowMeans\"");
+    assert!(linear != settings);
+    dir.put("races/burn-gnn.toml", &linear);
+    let (one, two) = (of(""), of(" --ranks 2"));
+    assert_eq!((&one["val"], &one["test"]), (&two["val"], &two["test"]));
 }
 
 #[test]

@@ -50,6 +50,9 @@ pub struct RelationalSpec {
     pub batch_size: usize,
     /// Epoch that the weights are from; with averaged weights the last one. Epochs of a refit count from 0.
     pub kept_epoch: usize,
+    /// L2 penalty of a linear model, given or chosen by backtests; `None` for other models.
+    #[serde(default)]
+    pub penalty: Option<f64>,
     /// Whether the weights are from a second training, on training and validation seeds.
     pub refit: bool,
     /// Metric of the validation seeds, if there are labelled ones; of a refit, that of the training before it.

@@ -45,7 +45,8 @@ const HALF_LIVES: i64 = 6;
 /// for each epoch:  for each batch of training seeds: rows up to each seed's time → loss → step of Adam
 ///                  validation seeds, seeing what options.protocol allows → metric
 /// keep the mean of the parameters over the last epochs (options.weight_averaging), or the best epoch
-/// (the linear WindowMeans instead: rows of all epochs → L2 penalty that is best in backtests → solution with it)
+/// (the linear WindowMeans instead: rows of all epochs → L2 penalty that is best in backtests → solution with it;
+///  the first backtest predicts the validation seeds, so their metric is that of a penalty chosen with them)
 /// options.refit:   the same on training and validation seeds, with statistics of the rows before the test time
 /// test seeds, seeing what options.protocol allows → metric
 /// ```
@@ -251,7 +252,7 @@ impl<S: GradientSync> Training<'_, S> {
             let all_epochs = options.weight_averaging > 0.0 || is_linear;
             let epochs = if all_epochs { options.epochs } else { all.spec.kept_epoch + 1 };
             // The penalty that the backtests have chosen.
-            let penalty = all.history.first().map(|epoch| epoch.lr).filter(|_| is_linear);
+            let penalty = all.spec.penalty;
             let again = self.pass(Pass { seeds, val, end, epochs, penalty, file: ".refit" })?;
             let first = std::mem::replace(&mut all, again.0);
             data = again.1;
@@ -294,6 +295,7 @@ impl<S: GradientSync> Training<'_, S> {
             latest: options.latest,
             batch_size: options.batch_size,
             kept_epoch: 0,
+            penalty: None,
             refit: false,
             val: None,
             test: None,
@@ -343,7 +345,8 @@ impl<S: GradientSync> Training<'_, S> {
                 epochs,
                 metric: &metric,
             };
-            let trained = fitting.fit(model)?;
+            let (trained, penalty) = fitting.fit(model)?;
+            let spec = RelationalSpec { penalty: Some(penalty), ..spec };
             if let Some(EpochHook(hook)) = &options.on_epoch {
                 trained.history.iter().for_each(|epoch| hook(epoch));
             }

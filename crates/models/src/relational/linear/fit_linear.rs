@@ -62,11 +62,11 @@ struct HeadRows {
 
 impl LinearFit<'_> {
     /// Standardises features by the training seeds of the first head, chooses the penalty, and solves the model with it:
-    /// one epoch, whose learning rate is the penalty.
+    /// one epoch, without a learning rate. Returns it with the penalty.
     pub(crate) fn fit(
         &self,
         mut model: RelationalModel,
-    ) -> Result<Trained<RelationalModel>, ModelError> {
+    ) -> Result<(Trained<RelationalModel>, f64), ModelError> {
         let start = Instant::now();
         let (mut penalty, mut loss, mut columns) = (self.penalty, 0.0, vec![]);
         for (i, (loader, target)) in self.heads.iter().zip(&self.learned.heads).enumerate() {
@@ -94,7 +94,7 @@ impl LinearFit<'_> {
         }
         let mut row = Epoch {
             epoch: 0,
-            lr: penalty.unwrap_or(PENALTY),
+            lr: 0.0,
             loss,
             train_score: None,
             val_score: None,
@@ -106,7 +106,8 @@ impl LinearFit<'_> {
             row.val_score = Some(measured.score(self.metric)?);
         }
         let seconds_per_epoch = start.elapsed().as_secs_f64();
-        Ok(Trained { model, kept_epoch: 0, history: vec![row], seconds_per_epoch })
+        let trained = Trained { model, kept_epoch: 0, history: vec![row], seconds_per_epoch };
+        Ok((trained, penalty.unwrap_or(PENALTY)))
     }
 
     /// The penalty with the best mean score over all backtests, of equal ones the strongest.
