@@ -4,9 +4,9 @@ use burn::tensor::Device;
 use burn_gnn::data::{EventSplit, EventStream, KnowledgeGraph, Triple};
 use burn_gnn::dist::run_ranks;
 use burn_gnn::links::{
-    EventFitConfig, EventHistory, EventModel, EventTask, FittedEvents, GraphMixerConfig, KgeConfig,
-    KgeKind, KgeOptimizer, KgeTraining, LinkLoss, TgatConfig, TgnConfig, TrainedKge, fit_events,
-    fit_events_on_ranks, train_kge,
+    DyGFormerConfig, EventFitConfig, EventHistory, EventModel, EventTask, FittedEvents,
+    GraphMixerConfig, KgeConfig, KgeKind, KgeOptimizer, KgeTraining, LinkLoss, TgatConfig,
+    TgnConfig, TrainedKge, fit_events, fit_events_on_ranks, train_kge,
 };
 use burn_gnn::models::{ModelError, seeded};
 use burn_gnn::ops::Stream;
@@ -28,6 +28,7 @@ fn events() -> EventStream {
 /// sizes, and the last batch has fewer events than ranks.
 fn same_on_ranks<M: EventModel + Send>(
     name: &str,
+    lr: f64,
     model: impl Fn(&Device) -> Result<M, ModelError> + Sync,
 ) {
     let events = events();
@@ -42,7 +43,7 @@ fn same_on_ranks<M: EventModel + Send>(
         val_negatives: &val_negatives,
     };
     let config =
-        EventFitConfig { epochs: 3, batch: 7, lr: 5e-3, dropout: 0.2, ..EventFitConfig::default() };
+        EventFitConfig { epochs: 3, batch: 7, lr, dropout: 0.2, ..EventFitConfig::default() };
     let build = || seeded(5, || model(&device));
     let figures = |fitted: &FittedEvents<M>| -> Vec<f64> {
         let of = fitted.epochs.iter().flat_map(|e| [e.loss, e.val.ap, e.val.auc]);
@@ -65,9 +66,11 @@ fn same_on_ranks<M: EventModel + Send>(
 
 #[test]
 fn models_of_events_on_ranks() {
-    same_on_ranks("TGN", |device| TgnConfig::new(8).init(1, device));
-    same_on_ranks("TGAT", |device| TgatConfig::new(8).init(1, device));
-    same_on_ranks("GraphMixer", |device| GraphMixerConfig::new(8).init(1, device));
+    same_on_ranks("TGN", 5e-3, |device| TgnConfig::new(8).init(1, device));
+    same_on_ranks("TGAT", 5e-3, |device| TgatConfig::new(8).init(1, device));
+    same_on_ranks("GraphMixer", 5e-3, |device| GraphMixerConfig::new(8).init(1, device));
+    // With a larger rate the loss jumps at the start of an epoch, and such steps amplify rounding.
+    same_on_ranks("DyGFormer", 5e-4, |device| DyGFormerConfig::new(8).init(1, device));
 }
 
 /// Entities on a ring: relation 0 leads to the next, relation 1 to the one after it.

@@ -2,16 +2,17 @@
 
 mod series;
 
-use burn::module::Param;
+use burn::module::{ModuleVisitor, Param};
 use burn::nn::Linear;
+use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_data::{EventSplit, EventStream, load_events};
 use burn_gnn_links::{
     DyGFormerConfig, EdgeBank, EdgeBankMemory, EventFitConfig, EventHistory, EventModel, EventTask,
-    GraphMixerConfig, LinkQueries, MemoryUpdater, MessageAggregation, TgatConfig, TgnConfig,
-    TgnMemoryConfig, evaluate_events, fit_events, pair_metrics,
+    GraphMixerConfig, LinkQueries, MemoryUpdater, MessageAggregation, StepDropout, TgatConfig,
+    TgnConfig, TgnMemoryConfig, evaluate_events, fit_events, pair_metrics,
 };
-use burn_gnn_ops::seeded;
+use burn_gnn_ops::{Stream, seeded};
 use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, data};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -233,6 +234,85 @@ fn an_edge_bank_with_a_window_reads_negative_times() {
 fn few_events() -> EventHistory {
     let events = EventStream::new(4, vec![0, 1, 0, 2, 1], vec![1, 2, 3, 3, 3], vec![1, 2, 3, 4, 5]);
     EventHistory::new(&events.unwrap().with_features(1, vec![0.5; 5]).unwrap())
+}
+
+/// Ranks score parts of a batch. Nodes repeat within it, have more and fewer events than sequences, and none.
+#[test]
+fn parts_of_a_batch_have_the_logits_and_gradients_of_the_batch() {
+    fn check<M: EventModel>(name: &str, model: M) {
+        let draw = Stream::new(4, "events", 0);
+        let node = |i, column| (draw.uniform(i, column).powi(2) * 11.0) as u32;
+        let [src, dst] = [0, 1].map(|column| (0..90).map(|i| node(i, column)).collect());
+        let time = (0..90).map(|i| i / 2).collect();
+        let features = (0..90).map(|i| draw.uniform(i, 2) as f32).collect();
+        let events = EventStream::new(12, src, dst, time).unwrap();
+        let history = EventHistory::new(&events.with_features(1, features).unwrap());
+        let mut state = model.new_state(&history);
+        for batch in [0..30, 30..60, 60..80] {
+            model.advance(&history, &mut state, batch).unwrap();
+        }
+        let negatives: Vec<u32> = (0..10).map(|i| (i * 5 + 11) % 12).collect();
+        let queries = LinkQueries::with_negatives(history.events(), 80..90, &negatives);
+        for prob in [0.0, 0.3] {
+            let dropout = StepDropout { prob, seed: 7, step: 3, rows: None };
+            let of = |queries: &LinkQueries| {
+                let logits = model.logits(&history, &state, queries, Some(&dropout)).unwrap();
+                let found: Vec<f64> = logits.clone().into_data().iter::<f64>().collect();
+                let weights = Tensor::<1>::from_data(TensorData::from(&*found), &logits.device());
+                let grads =
+                    GradientsParams::from_grads((logits * weights).sum().backward(), &model);
+                (found, grads)
+            };
+            let (whole, whole_grads) = of(&queries);
+            assert!(whole.iter().any(|x| (x - whole[0]).abs() > 1e-3), "{name}: {whole:?}");
+            let (mut positive, mut negative, mut sums) = (vec![], vec![], vec![]);
+            for part in [0..3, 3..4, 4..10] {
+                let (found, grads) = of(&queries.clone().with_part(part.clone()));
+                let (p, n) = found.split_at(part.len());
+                positive.extend_from_slice(p);
+                negative.extend_from_slice(n);
+                sums.push(grads);
+            }
+            let found = [positive, negative].concat();
+            assert_close(&format!("{name}, dropout {prob}"), &found, &whole, 1e-5);
+            let of = |grads: &[&GradientsParams]| gradients(&model, grads);
+            let sums = of(&sums.iter().collect::<Vec<_>>());
+            for ((param, found), (_, expected)) in sums.iter().zip(of(&[&whole_grads])) {
+                let name = format!("{name}, dropout {prob}, {param}");
+                assert_close(&name, found, &expected, 1e-4);
+            }
+        }
+    }
+    let device = Device::flex().autodiff();
+    seeded(2, || {
+        check("TGN", TgnConfig::new(8).init(1, &device).unwrap());
+        check("TGAT", TgatConfig::new(8).init(1, &device).unwrap());
+        check("GraphMixer", GraphMixerConfig::new(8).init(1, &device).unwrap());
+        for patch in [1, 2] {
+            let config = DyGFormerConfig { length: 8, patch, ..DyGFormerConfig::new(8) };
+            check("DyGFormer", config.init(1, &device).unwrap());
+        }
+    });
+}
+
+/// Sums of gradients by parameter, which is numbered.
+fn gradients<M: EventModel>(model: &M, grads: &[&GradientsParams]) -> Vec<(String, Vec<f64>)> {
+    struct Sums<'a> {
+        grads: &'a [&'a GradientsParams],
+        found: Vec<(String, Vec<f64>)>,
+    }
+    impl ModuleVisitor for Sums<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let of = self.grads.iter().filter_map(|grads| grads.get::<D>(param.id));
+            let sum = of.reduce(|a, b| a + b);
+            let values = sum.map_or(vec![], |sum| sum.into_data().iter::<f64>().collect());
+            let name = format!("parameter {} of {:?}", self.found.len(), param.dims());
+            self.found.push((name, values));
+        }
+    }
+    let mut sums = Sums { grads, found: vec![] };
+    model.visit(&mut sums);
+    sums.found
 }
 
 #[test]
