@@ -120,12 +120,12 @@ fn lists_are_better_than_the_baselines_and_saved_models_repeat_them() {
     for kind in [RelationalKind::RowSets, RelationalKind::Sage] {
         let mut options = options(kind, 12);
         options.seen_rows = false;
+        // With 0.01 the hidden layer of a head of 16 units may die in the first steps: all entities get one list.
+        options.base.lr = 0.003;
         let trained = train_recommendation(&db, "next", &options).unwrap();
         let (val, test) = (trained.spec.val.clone().unwrap(), trained.spec.test.clone().unwrap());
         assert!(val.metric == "map" && test.value.is_finite(), "{kind:?}: {val}, {test}");
-        if kind == RelationalKind::RowSets {
-            assert!(test.value > popular + 0.05, "{kind:?}: {test}, {popular}");
-        }
+        assert!(test.value > popular + 0.1, "{kind:?}: {test}, {popular}");
         assert!(trained.history[11].loss < trained.history[0].loss, "{kind:?}");
     }
     // Loss by pairs, and terms of earlier rows, learn too.
