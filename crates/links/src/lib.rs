@@ -47,9 +47,8 @@ pub use knowledge::entity_table::EntityTable;
 pub use knowledge::kge::{Kge, KgeRanks, known_both_ways};
 pub use knowledge::kge_decoder::KgeDecoder;
 pub use knowledge::popularity::popularity_ranks;
-pub use knowledge::recurrence::{
-    FactRecurrence, RecurrenceConfig, RecurrenceEpoch, fit_recurrence,
-};
+pub use knowledge::recurrence::fit::{RecurrenceConfig, RecurrenceEpoch, fit_recurrence};
+pub use knowledge::recurrence::model::FactRecurrence;
 pub use knowledge::train::{KgeEpoch, TrainedKge, train_kge, train_kge_on_ranks};
 pub use knowledge::type_constraints::TypeConstraints;
 pub use losses::link_loss::LinkLoss;
