@@ -1,6 +1,5 @@
 //! Embeddings of knowledge graphs: models, training, evaluation.
 
-mod all_candidates;
 pub(crate) mod classification;
 pub(crate) mod config;
 pub(crate) mod entity_table;

@@ -13,7 +13,7 @@ use super::entity_table::EntityTable;
 use super::kge::{Kge, KgeRanks, known_both_ways};
 use super::kge_decoder::KgeDecoder;
 use super::queries::check_triples;
-use super::steps::Steps;
+use super::steps::state::Steps;
 use crate::gradients::share;
 use crate::ranking::links::LinkMetrics;
 
@@ -172,7 +172,7 @@ fn train<S: GradientSync>(
                     let table = table.as_mut();
                     steps.step_on_ranks(part, table, sync, (count, loss), (step, lr))?
                 }
-                _ => steps.step(part, (step, lr))?,
+                _ => steps.step(part, (step, lr)),
             };
             if !loss.is_finite() {
                 return Err(ModelError::Diverged {
