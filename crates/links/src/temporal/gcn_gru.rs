@@ -230,8 +230,9 @@ impl FittedSeries {
 /// `report` is called with the number of steps after each validation.
 ///
 /// # Errors
-/// A size of 0; a share of validation outside `0..1`; training times that are not within the series or too short for a
-/// window; another number of values or weights than the series declares.
+/// A size of 0; a learning rate that is not a number above 0; a share of validation outside `0..1`; training times that are not within the series or too short for a
+/// window; another number of values or weights than the series declares; an error on validation that is not finite
+/// ([`ModelError::Diverged`], whose batch is the number of the step).
 pub fn fit_series(
     series: &NodeSeries,
     config: &GcnGruConfig,
@@ -246,10 +247,9 @@ pub fn fit_series(
     for (arg, value) in [("hidden", config.hidden), ("series: lags", series.lags)] {
         at_least_one(arg, value)?;
     }
-    if !(0.0..1.0).contains(&config.val) {
-        let (arg, range, value) = ("val".into(), "0..1".into(), config.val.to_string());
-        return Err(ModelError::OutOfRange { arg, range, value });
-    }
+    let lr = config.lr;
+    ModelError::check_range("lr", "finite numbers above 0", lr, lr.is_finite() && lr > 0.0)?;
+    ModelError::check_range("val", "0..1", config.val, (0.0..1.0).contains(&config.val))?;
     if series.train.start > series.train.end || series.train.end > series.steps {
         let (range, value) =
             (format!("0..{} (steps)", series.steps), format!("{:?}", series.train));
@@ -296,11 +296,14 @@ pub fn fit_series(
         let targets = matrix(targets, config.horizon, &device.clone().without_autodiff());
         let loss = (model.forward(&signals, &batch) - targets).square().mean();
         let grads = GradientsParams::from_grads(loss.backward(), &model);
-        let lr = config.lr * (1.0 - step as f64 / config.steps as f64);
-        model = optimizer.step(lr, model, grads);
+        model = optimizer.step(lr * (1.0 - step as f64 / config.steps as f64), model, grads);
         if (step + 1).is_multiple_of(config.eval_every.max(1)) || step + 1 == config.steps {
             let plain = model.valid();
             let found = evaluate(&plain, &signals, val.clone());
+            if !found.mse.is_finite() {
+                let (epoch, pass, batch, loss) = (0, "validation", step, found.mse);
+                return Err(ModelError::Diverged { epoch, pass, batch, loss, lr });
+            }
             report(step + 1, found);
             if best.as_ref().is_none_or(|b| found.mse < b.0.mse) {
                 best = Some((found, plain));

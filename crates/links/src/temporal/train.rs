@@ -100,8 +100,10 @@ pub struct FittedEvents<M: EventModel> {
 /// A negative is a function of the seed, the epoch and the number of the event.
 ///
 /// # Errors
-/// A size of 0; no candidates, training or validation events; a split of other events; another number of negatives than
-/// validation events; a candidate or negative that is not a node. These are found before training. Then those of the model.
+/// A size of 0; a learning rate that is not a number above 0; a dropout outside of `0.0..1.0`; no candidates, training or
+/// validation events; a split of other events; another number of negatives than validation events; a candidate or negative
+/// that is not a node. These are found before training. Then those of the model, and an epoch with a loss that is not
+/// finite ([`ModelError::Diverged`]).
 pub fn fit_events<M: EventModel>(
     model: M,
     task: EventTask<'_>,
@@ -130,6 +132,10 @@ pub fn fit_events_on_ranks<M: EventModel, S: GradientSync>(
 ) -> Result<FittedEvents<M>, ModelError> {
     let EventTask { history, split, candidates, val_negatives } = task;
     at_least_one("epochs", config.epochs)?;
+    let lr = config.lr;
+    ModelError::check_range("lr", "finite numbers above 0", lr, lr.is_finite() && lr > 0.0)?;
+    let is_share = (0.0..1.0).contains(&config.dropout);
+    ModelError::check_range("dropout", "0.0..1.0", config.dropout, is_share)?;
     at_least_one("candidates", candidates.len())?;
     let events = history.events();
     let batches = event_batches("split.train", events, &split.train, config.batch)?;
@@ -143,7 +149,7 @@ pub fn fit_events_on_ranks<M: EventModel, S: GradientSync>(
     let (mut best, mut epochs): (Option<FittedEvents<M>>, Vec<EventEpoch>) = (None, vec![]);
     let steps = (config.epochs * batches.len()) as f64;
     for epoch in 0..config.epochs {
-        let (start, mut sum) = (Instant::now(), 0.0);
+        let (start, mut sum, mut finite) = (Instant::now(), 0.0, batches.len());
         let mut state = model.new_state(history);
         for (i, batch) in batches.iter().enumerate() {
             let step = (epoch * batches.len() + i) as u64;
@@ -159,6 +165,9 @@ pub fn fit_events_on_ranks<M: EventModel, S: GradientSync>(
                 let logits = model.logits(history, &state, &queries, Some(&dropout))?;
                 let loss = link_loss(logits);
                 sum += loss.clone().into_scalar::<f32>() as f64 * part.len() as f64;
+                if !sum.is_finite() {
+                    finite = finite.min(i);
+                }
                 // The part of this rank in the mean over the batch.
                 let share = part.len() as f64 / batch.len() as f64;
                 let loss = if share < 1.0 { loss * share } else { loss };
@@ -167,16 +176,22 @@ pub fn fit_events_on_ranks<M: EventModel, S: GradientSync>(
             model.advance(history, &mut state, batch.clone())?;
             let grads = sum_gradients(sync, &model, grads);
             let decay = if config.decay { 1.0 - 0.99 * step as f64 / steps } else { 1.0 };
-            model = optimizer.step(config.lr * decay, model, grads);
+            model = optimizer.step(lr * decay, model, grads);
         }
         let seconds = start.elapsed().as_secs_f64();
+        let mut sums = [sum];
+        sync.sum(&mut sums);
+        let loss = sums[0] / split.train.len() as f64;
+        // All ranks return the same error.
+        let finite = sync.gather(vec![finite as f64]).into_iter().fold(f64::INFINITY, f64::min);
+        if finite < batches.len() as f64 {
+            let (pass, batch) = ("training", finite as usize);
+            return Err(ModelError::Diverged { epoch, pass, batch, loss, lr });
+        }
         let plain = model.valid();
         let scored = (split.val.clone(), val_negatives, config.batch);
         let (positive, negative) = score_on_ranks(&plain, history, &mut state, scored, sync)?;
         let val = pair_metrics(&positive, &negative)?;
-        let mut sums = [sum];
-        sync.sum(&mut sums);
-        let loss = sums[0] / split.train.len() as f64;
         epochs.push(EventEpoch { loss, val, seconds });
         if sync.rank() == 0 {
             report(epoch, &epochs[epoch]);

@@ -356,6 +356,24 @@ fn invalid_settings_of_models_are_errors() {
 }
 
 #[test]
+fn invalid_settings_and_losses_of_training_are_errors() {
+    let (history, device) = (few_events(), Device::flex().autodiff());
+    let split = EventSplit { train: 0..3, val: 3..4, test: 4..5 };
+    let (candidates, val_negatives) = (&[1][..], &[0][..]);
+    let task = EventTask { history: &history, split: &split, candidates, val_negatives };
+    let rejected = |edit: fn(&mut EventFitConfig), part: &str| {
+        let model = seeded(0, || GraphMixerConfig::new(4).init(1, &device).unwrap());
+        let mut config = EventFitConfig { batch: 1, epochs: 3, ..EventFitConfig::default() };
+        edit(&mut config);
+        let e = fit_events(model, task, &config, |_, _| ()).unwrap_err().to_string();
+        assert!(e.contains(part), "expected {part:?} in {e}");
+    };
+    rejected(|c| c.lr = 0.0, "`lr` must lie in finite numbers above 0");
+    rejected(|c| c.dropout = 1.0, "`dropout` must lie in 0.0..1.0");
+    rejected(|c| c.lr = 1e38, "epoch 0, training batch 1: the loss is ");
+}
+
+#[test]
 fn invalid_tasks_are_errors_before_training() {
     let history = few_events();
     let split = |train, val| EventSplit { train, val, test: 4..5 };

@@ -101,4 +101,6 @@ fn invalid_series_and_settings_are_errors() {
     rejected(&|_, c| c.val = 0.0, "`series: windows of validation`");
     rejected(&|_, c| c.val = f64::NAN, "`val` must lie in 0..1");
     rejected(&|_, c| c.horizon = 0, "`horizon`");
+    rejected(&|_, c| c.lr = f64::NAN, "`lr` must lie in finite numbers above 0");
+    rejected(&|_, c| c.lr = 1e38, "validation batch 19: the loss is ");
 }
