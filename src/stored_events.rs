@@ -17,6 +17,9 @@ const NODE: &str = "node";
 const EVENT: &str = "event";
 const REVERSED: &str = "rev_event";
 
+/// Description of a [`StoredGraph`].
+const MANIFEST: &str = "graph.json";
+
 /// The events in the order of time: two edges per event, from its source and from its destination to the event.
 const LOG: &str = "log.csc";
 /// An edge per event, from its type.
@@ -77,7 +80,8 @@ impl StoredEvents {
     /// `num_nodes` nodes. The graph has the edge type `event`, and with `both_directions` also `rev_event`, as that of
     /// [`EventStream::to_graph`].
     ///
-    /// `chunks` returns the chunks from the beginning. It is called once to count the events, and once per file.
+    /// `chunks` returns the chunks from the beginning. It is called once to count the events, and once per file. Events that
+    /// the folder had before are replaced; after an error in writing, the folder has none.
     ///
     /// # Errors
     /// A chunk of another number of nodes, with other types or features than the first one has, or that begins before the
@@ -98,6 +102,8 @@ impl StoredEvents {
         let dir = dir.as_ref();
         let totals = Totals::of(num_nodes, chunks())?;
         create_dirs(dir).map_err(|source| DataError::Io { path: dir.to_owned(), source })?;
+        // A folder with a description is complete: an earlier one is removed first, and this one is written last.
+        remove(&dir.join(MANIFEST))?;
         let build = |file: &str, num_src, num_dst| CscBuild::new(dir.join(file), num_src, num_dst);
         let edges = |of| Edges { chunks: chunks(), now: None, at: 0, first: 0, of };
 
@@ -128,7 +134,6 @@ impl StoredEvents {
         } else {
             remove(&dir.join(FEATURES))?;
         }
-        // Written last: a folder with a description is complete.
         let files = files.iter().map(|(etype, file)| (etype.clone(), &**file));
         StoredGraph::create(dir, [(NODE, num_nodes)], files)?;
         Self::open(dir)
@@ -285,7 +290,7 @@ impl StoredEvents {
     }
 }
 
-/// Removes an optional file of an earlier, unfinished write.
+/// Removes a file of an earlier write, if there is one.
 fn remove(path: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(path) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {

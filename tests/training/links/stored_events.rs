@@ -1,5 +1,7 @@
 //! Events in files have the batches, times, types and features of events in memory.
 
+use std::cell::Cell;
+
 use burn_gnn::data::EventStream;
 use burn_gnn::ops::Stream;
 use burn_gnn::sampling::{MiniBatch, NeighborSampler, SampleKey, Strategy};
@@ -139,6 +141,19 @@ fn invalid_chunks_and_ranges_are_errors() {
     let e = stored.read(40..51).unwrap_err().to_string();
     assert!(e.contains("`events`") && e.contains("0..50"), "{e}");
     assert!(stored.features(&[50]).is_err());
+    // Of a write that fails after the first file, no mixture of old and new events remains.
+    let (calls, other) = (Cell::new(0), tempfile::tempdir().unwrap());
+    StoredEvents::write(&events, false, other.path()).unwrap();
+    let chunks = || {
+        calls.set(calls.get() + 1);
+        std::iter::once(match calls.get() {
+            3 => Err(StoreError::source("the reader failed")),
+            _ => Ok(events.clone()),
+        })
+    };
+    assert!(StoredEvents::write_chunks(NODES, false, other.path(), chunks).is_err());
+    let e = StoredEvents::open(other.path()).unwrap_err().to_string();
+    assert!(e.contains("graph.json"), "{e}");
     // A damaged block of times.
     let file = dir.path().join("log.csc");
     let mut bytes = std::fs::read(&file).unwrap();
