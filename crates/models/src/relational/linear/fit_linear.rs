@@ -10,7 +10,9 @@ use crate::error::ModelError;
 use crate::metrics::metric::Metric;
 use crate::metrics::scores::roc_auc_of;
 use crate::relational::database_sampler::{DatabaseBatch, DatabaseLoader};
-use crate::relational::linear::ridge::{LinearLoss, LinearRows, LinearWeights, Moments, slopes};
+use crate::relational::linear::ridge::{
+    LinearLoss, LinearRows, LinearWeights, Moments, feature_rows, slopes,
+};
 use crate::relational::relational_model::{RelationalModel, RelationalNet};
 use crate::relational::relational_task::{RelationalTask, TargetEncoding};
 use crate::relational::row_sets::window_means::WindowMeans;
@@ -54,10 +56,48 @@ pub(crate) struct LinearFit<'a> {
     pub(crate) metric: &'a Metric,
 }
 
+/// The seeds of a head, with features that are not standardised yet.
+struct Seeds {
+    /// Features and outputs of a seed.
+    width: usize,
+    outputs: usize,
+    /// `[seeds, width]`.
+    x: Vec<f32>,
+    /// `[seeds, outputs]`.
+    targets: Vec<f32>,
+    /// Factor of the loss of each seed.
+    weights: Vec<f32>,
+    times: Vec<i64>,
+}
+
 /// The rows of a head in the order of time, with the times of their seeds.
 struct HeadRows {
     rows: LinearRows,
     times: Vec<i64>,
+}
+
+impl Seeds {
+    /// Features, targets and weights of each seed.
+    fn iter(&self) -> impl Iterator<Item = (&[f32], &[f32], f64)> {
+        let of = self.x.chunks(self.width.max(1)).zip(self.targets.chunks(self.outputs));
+        of.zip(&self.weights).map(|((x, y), &weight)| (x, y, f64::from(weight)))
+    }
+
+    /// Some columns in the order of time: standardised as the model does, times their gains.
+    fn sorted(&self, columns: &[Column]) -> HeadRows {
+        let mut order: Vec<usize> = (0..self.times.len()).collect();
+        order.sort_by_key(|&i| self.times[i]);
+        let (width, outputs) = (self.width, self.outputs);
+        let write = |row: usize, to: &mut Vec<f32>| {
+            let x = &self.x[order[row] * width..(order[row] + 1) * width];
+            to.extend(columns.iter().map(|column| column.of(x)));
+        };
+        let targets = order.iter().flat_map(|&i| &self.targets[i * outputs..(i + 1) * outputs]);
+        let weights = order.iter().map(|&i| self.weights[i]).collect();
+        let targets = targets.copied().collect();
+        let rows = LinearRows::new(columns.len(), outputs, targets, weights, write);
+        HeadRows { rows, times: order.iter().map(|&i| self.times[i]).collect() }
+    }
 }
 
 impl LinearFit<'_> {
@@ -70,14 +110,15 @@ impl LinearFit<'_> {
         let start = Instant::now();
         let (mut penalty, mut loss, mut columns) = (self.penalty, 0.0, vec![]);
         for (i, (loader, target)) in self.heads.iter().zip(&self.learned.heads).enumerate() {
-            let mut head = self.rows(&model, loader, target)?;
+            let seeds = self.seeds(&model, loader, target)?;
             if let RelationalNet::WindowMeans(net) = &mut model.net {
                 if i == 0 {
-                    standardise(net, &head.rows);
+                    standardise(net, &seeds);
                 }
                 columns = columns_of(net);
-                keep(&columns, &mut head.rows);
             }
+            let head = seeds.sorted(&columns);
+            drop(seeds);
             let kind = loss_of(target.task_type);
             let mut moments = Moments::new(head.rows.width);
             let solved_with = match penalty {
@@ -85,7 +126,7 @@ impl LinearFit<'_> {
                 None => self.choose(&model, &columns, &head, &mut moments, target)?,
             };
             penalty = Some(solved_with);
-            moments.extend(&head.rows, head.times.len());
+            moments.extend(&head.rows, head.rows.len());
             let zeros = vec![0.0; (head.rows.width + 1) * head.rows.outputs];
             let (solved, value) =
                 head.rows.solve(kind, &moments, solved_with, TOLERANCES[1], zeros);
@@ -129,12 +170,15 @@ impl LinearFit<'_> {
             let (mut x, mut targets) = (vec![], vec![]);
             for batch in backtest.seeds.batches(0) {
                 let batch = batch?.batch;
-                let h = floats(model.embed(&batch));
-                for h in h.chunks((h.len() / batch.seeds.len().max(1)).max(1)) {
-                    x.extend(columns.iter().map(|column| h[column.at] * column.gain));
-                }
+                x.extend(floats(model.embed(&batch)));
                 targets.extend(targets_of(&batch, target));
             }
+            let seeds = targets.len() / target.outputs;
+            let width = x.len() / seeds.max(1);
+            let x = feature_rows(columns.len(), 0..seeds, |row, to| {
+                let h = &x[row * width..(row + 1) * width];
+                to.extend(columns.iter().map(|column| h[column.at] * column.gain));
+            });
             moments.extend(&head.rows, head.times.partition_point(|&t| t < backtest.before));
             let mut weights = vec![0.0; (head.rows.width + 1) * head.rows.outputs];
             let mut scores = [0.0; PENALTIES.len()];
@@ -161,13 +205,13 @@ impl LinearFit<'_> {
         Ok(PENALTIES[best])
     }
 
-    /// The centred features of all passes over the seeds of a head that have a target.
-    fn rows(
+    /// All passes over the seeds of a head that have a target.
+    fn seeds(
         &self,
         model: &RelationalModel,
         loader: &DatabaseLoader,
         target: &TargetEncoding,
-    ) -> Result<HeadRows, ModelError> {
+    ) -> Result<Seeds, ModelError> {
         let (outputs, mut width) = (target.outputs, 0);
         let (mut x, mut all_targets, mut weights, mut times) = (vec![], vec![], vec![], vec![]);
         for epoch in 0..self.epochs as u64 {
@@ -197,45 +241,33 @@ impl LinearFit<'_> {
                 *weight *= (-age).exp2() as f32;
             }
         }
-        let mut order: Vec<usize> = (0..times.len()).collect();
-        order.sort_by_key(|&i| times[i]);
-        let sorted = |of: &[f32], n: usize| {
-            order.iter().flat_map(|&i| &of[i * n..(i + 1) * n]).copied().collect::<Vec<f32>>()
-        };
-        let rows = LinearRows {
-            width,
-            outputs,
-            x: sorted(&x, width),
-            targets: sorted(&all_targets, outputs),
-            weights: sorted(&weights, 1),
-        };
-        Ok(HeadRows { rows, times: order.iter().map(|&i| times[i]).collect() })
+        Ok(Seeds { width, outputs, x, targets: all_targets, weights, times })
     }
 }
 
-/// Sets centres and scales of features to weighted means and deviations over rows of features that are not centred yet.
+/// Sets centres and scales of features to weighted means and deviations over seeds.
 /// A mean over rows of a table is centred by its share: few rows are drawn towards the centre.
-fn standardise(net: &mut WindowMeans, rows: &LinearRows) {
+fn standardise(net: &mut WindowMeans, seeds: &Seeds) {
     let shares = net.shares();
-    let width = rows.width;
+    let width = seeds.width;
     // Weighted sums of f · share and share².
     let (mut sums, mut share_sums) = (vec![0.0; width], vec![0.0; width]);
     let share = |x: &[f32], f: usize| shares[f].map_or(1.0, |share| f64::from(x[share]));
-    for (x, &weight) in rows.x.chunks(width.max(1)).zip(&rows.weights) {
+    for (x, _, weight) in seeds.iter() {
         for f in 0..width {
-            sums[f] += f64::from(weight) * f64::from(x[f]);
-            share_sums[f] += f64::from(weight) * share(x, f);
+            sums[f] += weight * f64::from(x[f]);
+            share_sums[f] += weight * share(x, f);
         }
     }
     let center = |(sum, share): (&f64, &f64)| if *share > 0.0 { sum / share } else { 0.0 };
     let centers: Vec<f64> = sums.iter().zip(&share_sums).map(center).collect();
     let (mut squares, mut total) = (vec![0.0; width], 0.0);
-    for (x, &weight) in rows.x.chunks(width.max(1)).zip(&rows.weights) {
+    for (x, _, weight) in seeds.iter() {
         for f in 0..width {
             let centred = f64::from(x[f]) - centers[f] * share(x, f);
-            squares[f] += f64::from(weight) * centred * centred;
+            squares[f] += weight * centred * centred;
         }
-        total += f64::from(weight);
+        total += weight;
     }
     let scale = |square: &f64| {
         let deviation = (square / f64::max(total, f64::MIN_POSITIVE)).sqrt();
@@ -245,23 +277,21 @@ fn standardise(net: &mut WindowMeans, rows: &LinearRows) {
     let mut order: Vec<usize> = (0..width).filter(|&f| scales[f] > 0.0).collect();
     if order.len() > MOST_FEATURES {
         // Σ over outputs of (Σ_i f · (target - mean))², of standardised features.
-        let mut products = vec![0.0; width * rows.outputs];
-        let mut means = vec![0.0; rows.outputs];
-        for (y, &weight) in rows.targets.chunks(rows.outputs).zip(&rows.weights) {
-            means.iter_mut().zip(y).for_each(|(m, &y)| *m += f64::from(weight * y) / total);
+        let outputs = seeds.outputs;
+        let (mut products, mut means) = (vec![0.0; width * outputs], vec![0.0; outputs]);
+        for (_, y, weight) in seeds.iter() {
+            means.iter_mut().zip(y).for_each(|(m, &y)| *m += weight * f64::from(y) / total);
         }
-        let each = rows.x.chunks(width).zip(rows.targets.chunks(rows.outputs));
-        for ((x, y), &weight) in each.zip(&rows.weights) {
+        for (x, y, weight) in seeds.iter() {
             for f in 0..width {
                 let centred = f64::from(x[f]) - centers[f] * share(x, f);
                 for (o, &y) in y.iter().enumerate() {
-                    products[f * rows.outputs + o] +=
-                        f64::from(weight) * centred * (f64::from(y) - means[o]);
+                    products[f * outputs + o] += weight * centred * (f64::from(y) - means[o]);
                 }
             }
         }
         let score = |f: usize| {
-            let of = &products[f * rows.outputs..(f + 1) * rows.outputs];
+            let of = &products[f * outputs..(f + 1) * outputs];
             of.iter().map(|x| x * x).sum::<f64>() * f64::from(scales[f]).powi(2)
         };
         order.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
@@ -280,6 +310,14 @@ struct Column {
     share: Option<usize>,
 }
 
+impl Column {
+    /// The feature that is kept of features that are not centred.
+    fn of(&self, x: &[f32]) -> f32 {
+        let share = self.share.map_or(1.0, |share| x[share]);
+        self.gain * WindowMeans::clip((x[self.at] - self.center * share) * self.scale)
+    }
+}
+
 /// The features that are not the same for all seeds.
 fn columns_of(net: &WindowMeans) -> Vec<Column> {
     let (centers, scales) = net.moments();
@@ -292,20 +330,6 @@ fn columns_of(net: &WindowMeans) -> Vec<Column> {
         share,
     });
     all.filter(|column| column.scale > 0.0).collect()
-}
-
-/// Keeps some columns of features that are not centred: standardised as the model does, times their gains.
-fn keep(columns: &[Column], rows: &mut LinearRows) {
-    let mut kept = Vec::with_capacity(columns.len() * rows.weights.len());
-    for x in rows.x.chunks(rows.width.max(1)) {
-        kept.extend(columns.iter().map(|column| {
-            let share = column.share.map_or(1.0, |share| x[share]);
-            let centred = x[column.at] - column.center * share;
-            column.gain * WindowMeans::clip(centred * column.scale)
-        }));
-    }
-    rows.x = kept;
-    rows.width = columns.len();
 }
 
 fn floats(x: Tensor<2>) -> Vec<f32> {

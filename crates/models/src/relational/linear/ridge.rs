@@ -1,17 +1,17 @@
 //! Minimises the loss of a linear model with an L2 penalty.
 
+use std::ops::Range;
+
+use burn::tensor::{DType, Element, Tensor, TensorData};
+use burn_gnn_graph::internal::cpu_device;
 use rayon::prelude::*;
 
-/// Rows whose gradient is summed in one run; runs are added in order.
+/// Rows whose products are computed in one run; runs are added in order.
 const ROWS_OF_RUN: usize = 1024;
-/// Lanes of a dot product, which are added at its end.
-const LANES: usize = 8;
 /// Steps of a solution, at most.
 const STEPS: usize = 100;
-/// Rows that are added to second moments in one run.
-const ROWS_OF_MOMENTS: usize = 512;
-/// Columns whose products are computed by one task.
-const COLUMNS_OF_TASK: usize = 16;
+/// Matrices of at most this many rows are inverted without products.
+const SMALL: usize = 32;
 /// Added to the curvature of each weight, so that a column of zeros has a solution.
 const LEAST_CURVATURE: f64 = 1e-7;
 /// Error below which the absolute error is smoothed.
@@ -35,12 +35,12 @@ pub(crate) struct LinearRows {
     pub(crate) width: usize,
     /// Outputs of a row.
     pub(crate) outputs: usize,
-    /// `[rows, width]`.
-    pub(crate) x: Vec<f32>,
+    /// Features and a 1, `[rows, width + 1]` of each run, on the CPU.
+    runs: Vec<Tensor<2>>,
     /// `[rows, outputs]`.
-    pub(crate) targets: Vec<f32>,
+    targets: Vec<f32>,
     /// Factor of the loss of each row.
-    pub(crate) weights: Vec<f32>,
+    weights: Vec<f32>,
 }
 
 /// Weights `[outputs, width + 1]`, the bias last.
@@ -49,89 +49,116 @@ pub(crate) type LinearWeights = Vec<f64>;
 /// Weighted second moments of `[x, 1]` over the first rows.
 pub(crate) struct Moments {
     /// Number of rows.
-    pub(crate) rows: usize,
+    rows: usize,
     /// Sum of their weights.
     total: f64,
-    /// Lower triangle of `Σ_i weight_i [x_i, 1] [x_i, 1]ᵀ`, `[width + 1, width + 1]`.
-    sums: Vec<f64>,
+    /// `Σ_i weight_i [x_i, 1] [x_i, 1]ᵀ`, `[width + 1, width + 1]`.
+    sums: Tensor<2>,
 }
 
 impl Moments {
     /// Moments of no rows.
     pub(crate) fn new(width: usize) -> Self {
-        Self { rows: 0, total: 0.0, sums: vec![0.0; (width + 1) * (width + 1)] }
+        let sums = Tensor::zeros([width + 1, width + 1], (&cpu_device(), DType::F64));
+        Self { rows: 0, total: 0.0, sums }
     }
 
     /// Adds rows up to the first `until` of all.
     pub(crate) fn extend(&mut self, all: &LinearRows, until: usize) {
-        let columns = all.width + 1;
         while self.rows < until {
-            let first = self.rows;
-            let count = (until - first).min(ROWS_OF_MOMENTS);
-            // By column, times the root of the weight.
-            let mut x = vec![0f32; columns * count];
-            for i in 0..count {
-                let root = all.weights[first + i].sqrt();
-                let row = &all.x[(first + i) * all.width..(first + i + 1) * all.width];
-                for (j, &value) in row.iter().chain(&[1.0]).enumerate() {
-                    x[j * count + i] = value * root;
-                }
-            }
-            let tasks = self.sums.par_chunks_mut(COLUMNS_OF_TASK * columns).enumerate();
-            tasks.for_each(|(task, sums)| {
-                let rows = sums.len() / columns;
-                // A column is read once for all rows of the task.
-                for k in 0..(task * COLUMNS_OF_TASK + rows).min(columns) {
-                    let with = &x[k * count..(k + 1) * count];
-                    for i in 0..rows {
-                        let j = task * COLUMNS_OF_TASK + i;
-                        if k <= j {
-                            let column = &x[j * count..(j + 1) * count];
-                            sums[i * columns + k] += f64::from(dot(column, with));
-                        }
-                    }
-                }
-            });
-            self.total +=
-                all.weights[first..first + count].iter().map(|&w| f64::from(w)).sum::<f64>();
+            let (run, skipped) = (self.rows / ROWS_OF_RUN, self.rows % ROWS_OF_RUN);
+            let count = (until - self.rows).min(ROWS_OF_RUN - skipped);
+            let weights = &all.weights[self.rows..self.rows + count];
+            let roots = weights.iter().map(|&w| f64::from(w).sqrt()).collect();
+            let x = all.runs[run].clone().narrow(0, skipped, count).cast(DType::F64);
+            let x = x * tensor64(roots, [count, 1]);
+            // In single precision, the error of the sums can be as large as a weak penalty, and steps diverge.
+            self.sums = self.sums.clone() + x.clone().transpose().matmul(x);
+            self.total += weights.iter().map(|&w| f64::from(w)).sum::<f64>();
             self.rows += count;
         }
     }
 
-    /// The Cholesky factor of `curvature · moments / total + penalty`, without a penalty for the bias.
-    fn factor(&self, curvature: f64, penalty: f64) -> Vec<f64> {
-        let columns = self.sums.len().isqrt();
+    /// The [`inverse_factor`] of `curvature · moments / total + penalty`, without a penalty for the bias.
+    fn factor(&self, curvature: f64, penalty: f64) -> Tensor<2> {
         let scale = curvature / self.total.max(f64::MIN_POSITIVE);
-        let mut l: Vec<f64> = self.sums.iter().map(|x| x * scale).collect();
-        for i in 0..columns {
-            let (before, from) = l.split_at_mut(i * columns);
-            let row = &mut from[..columns];
-            row[i] += LEAST_CURVATURE + if i + 1 < columns { penalty } else { 0.0 };
-            for j in 0..i {
-                let other = &before[j * columns..(j + 1) * columns];
-                row[j] = (row[j] - dot64(&row[..j], &other[..j])) / other[j];
-            }
-            row[i] = (row[i] - dot64(&row[..i], &row[..i])).max(LEAST_CURVATURE * 1e-3).sqrt();
-        }
-        l
+        let columns = self.sums.dims()[0];
+        let mut least = vec![LEAST_CURVATURE + penalty; columns];
+        least[columns - 1] = LEAST_CURVATURE;
+        let diagonal = eye(columns) * tensor64(least, [1, columns]);
+        inverse_factor(self.sums.clone() * scale + diagonal)
     }
 }
 
-/// Solves `L Lᵀ x = b` in place.
-fn solve_factored(l: &[f64], b: &mut [f64]) {
-    let columns = b.len();
-    for i in 0..columns {
-        let row = &l[i * columns..i * columns + i];
-        b[i] = (b[i] - dot64(row, &b[..i])) / l[i * columns + i];
+/// The inverse `R` of the Cholesky factor of a symmetric positive definite matrix `A`, so that `A⁻¹ = Rᵀ R`. By halves,
+/// most of whose work is products:
+///
+/// ```text
+/// A = [P Bᵀ; B Q]     p = R(P)     L = B pᵀ     q = R(Q - L Lᵀ)     R(A) = [p 0; -q L p, q]
+/// ```
+fn inverse_factor(a: Tensor<2>) -> Tensor<2> {
+    let n = a.dims()[0];
+    if n <= SMALL {
+        return small_inverse_factor(floats(a), n);
     }
-    for i in (0..columns).rev() {
-        b[i] /= l[i * columns + i];
-        let (before, x) = (&l[i * columns..i * columns + i], b[i]);
-        b[..i].iter_mut().zip(before).for_each(|(b, l)| *b -= l * x);
+    let half = n / 2;
+    let below = a.clone().narrow(0, half, n - half);
+    let p = inverse_factor(a.narrow(0, 0, half).narrow(1, 0, half));
+    let l = below.clone().narrow(1, 0, half).matmul(p.clone().transpose());
+    let rest = below.narrow(1, half, n - half) - l.clone().matmul(l.clone().transpose());
+    let q = inverse_factor(rest);
+    let lower = Tensor::cat(vec![-q.clone().matmul(l).matmul(p.clone()), q], 1);
+    let upper =
+        Tensor::cat(vec![p, Tensor::zeros([half, n - half], (&cpu_device(), DType::F64))], 1);
+    Tensor::cat(vec![upper, lower], 0)
+}
+
+/// [`inverse_factor`] without products.
+fn small_inverse_factor(mut l: Vec<f64>, n: usize) -> Tensor<2> {
+    let mut inverse = vec![0.0; n * n];
+    for i in 0..n {
+        let (before, row) = l.split_at_mut(i * n);
+        for j in 0..i {
+            let other = &before[j * n..];
+            row[j] = (row[j] - dot(&row[..j], other)) / other[j];
+        }
+        let pivot = row[i] - dot(&row[..i], row);
+        row[i] = pivot.max(LEAST_CURVATURE * 1e-3).sqrt();
+        let (before, of_row) = inverse.split_at_mut(i * n);
+        of_row[i] = 1.0 / row[i];
+        for (k, &l) in row[..i].iter().enumerate() {
+            let of = of_row.iter_mut().zip(&before[k * n..=k * n + k]);
+            of.for_each(|(x, r)| *x -= l * r / row[i]);
+        }
     }
+    tensor64(inverse, [n, n])
+}
+
+/// The product of a row with as many entries of another.
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
 impl LinearRows {
+    /// Rows with targets `[rows, outputs]` and factors of the loss; `write` appends the `width` features of a row.
+    pub(crate) fn new(
+        width: usize,
+        outputs: usize,
+        targets: Vec<f32>,
+        weights: Vec<f32>,
+        write: impl Fn(usize, &mut Vec<f32>),
+    ) -> Self {
+        let all = |first: usize| first..(first + ROWS_OF_RUN).min(weights.len());
+        let run = |first| feature_rows(width, all(first), &write);
+        let runs = (0..weights.len()).step_by(ROWS_OF_RUN).map(run).collect();
+        Self { width, outputs, runs, targets, weights }
+    }
+
+    /// Number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.weights.len()
+    }
+
     /// Finds the weights `W` and biases `b` that minimise
     ///
     /// ```text
@@ -151,7 +178,7 @@ impl LinearRows {
         tolerance: f64,
         start: LinearWeights,
     ) -> (LinearWeights, f64) {
-        let columns = self.width + 1;
+        let (columns, outputs) = (self.width + 1, self.outputs);
         let curvature = match loss {
             LinearLoss::Logistic => 0.25,
             LinearLoss::Softmax => 0.5,
@@ -160,100 +187,94 @@ impl LinearRows {
         let factor = moments.factor(curvature, penalty);
         let (mut w, mut mean_loss) = (start, 0.0);
         for _ in 0..STEPS {
-            let (mut gradient, value) = self.gradient(moments, &w, |z, row| {
-                let targets = &self.targets[row * self.outputs..(row + 1) * self.outputs];
-                let (value, weight) = (slopes(loss, z, targets), self.weights[row]);
-                z.iter_mut().for_each(|slope| *slope *= weight);
-                value * f64::from(weight)
-            });
+            let (mut gradient, value) = self.gradient(loss, moments, &w);
             mean_loss = value;
             for (j, (g, w)) in gradient.iter_mut().zip(&w).enumerate() {
                 *g += if j % columns < self.width { penalty * w } else { 0.0 };
             }
-            let mut step = gradient.clone();
-            step.chunks_mut(columns).for_each(|step| solve_factored(&factor, step));
+            let step = tensor64(gradient.clone(), [outputs, columns]);
+            let step = step.matmul(factor.clone().transpose()).matmul(factor.clone());
+            let step: Vec<f64> = floats(step);
             w.iter_mut().zip(&step).for_each(|(w, step)| *w -= step);
-            if dot64(&gradient, &step) < 2.0 * tolerance {
+            if dot(&gradient, &step) < 2.0 * tolerance {
                 break;
             }
         }
         (w, mean_loss)
     }
 
-    /// Outputs `[rows, outputs]` of weights for rows `[rows, width]`.
-    pub(crate) fn outputs(&self, x: &[f32], weights: &LinearWeights) -> Vec<f32> {
-        let columns = self.width + 1;
-        let w: Vec<f32> = weights.iter().map(|&w| w as f32).collect();
-        let of_row = |x: &'_ [f32]| {
-            let of = |w: &[f32]| dot(x, &w[..self.width]) + w[self.width];
-            w.chunks(columns).map(of).collect::<Vec<f32>>()
-        };
-        x.chunks(self.width.max(1)).flat_map(of_row).collect()
+    /// Outputs `[rows, outputs]` of weights for rows of [`feature_rows`].
+    pub(crate) fn outputs(&self, x: &Tensor<2>, weights: &LinearWeights) -> Vec<f32> {
+        floats(x.clone().matmul(self.tensor_of(weights)))
     }
 
-    /// `Σ_i s_i [x_i, 1] / n` and `Σ_i l_i / n` with the sum `n` of all weights, where `slopes` replaces the outputs of
-    /// row `i` by `s_i` and returns `l_i`; over the rows of `moments`.
-    fn gradient(
-        &self,
-        moments: &Moments,
-        w: &[f64],
-        slopes: impl Fn(&mut [f32], usize) -> f64 + Sync,
-    ) -> (Vec<f64>, f64) {
-        let (columns, outputs) = (self.width + 1, self.outputs);
-        let w: Vec<f32> = w.iter().map(|&x| x as f32).collect();
-        let (n, total) = (moments.rows, moments.total.max(f64::MIN_POSITIVE));
-        let runs: Vec<(Vec<f32>, f64)> = (0..n.div_ceil(ROWS_OF_RUN))
-            .into_par_iter()
-            .map(|run| {
-                let (mut sum, mut loss) = (vec![0f32; outputs * columns], 0.0);
-                let mut z = vec![0f32; outputs];
-                for row in run * ROWS_OF_RUN..((run + 1) * ROWS_OF_RUN).min(n) {
-                    let x = &self.x[row * self.width..(row + 1) * self.width];
-                    for (z, w) in z.iter_mut().zip(w.chunks(columns)) {
-                        *z = dot(x, &w[..self.width]) + w[self.width];
-                    }
-                    loss += slopes(&mut z, row);
-                    for (&s, sum) in z.iter().zip(sum.chunks_mut(columns)) {
-                        sum.iter_mut().zip(x).for_each(|(sum, x)| *sum += s * x);
-                        sum[self.width] += s;
-                    }
-                }
-                (sum, loss)
-            })
-            .collect();
-        let (mut all, mut loss) = (vec![0.0; outputs * columns], 0.0);
-        for (sum, part) in runs {
-            all.iter_mut().zip(sum).for_each(|(all, x)| *all += f64::from(x) / total);
-            loss += part / total;
+    /// Weights as a tensor `[width + 1, outputs]`.
+    fn tensor_of(&self, weights: &LinearWeights) -> Tensor<2> {
+        let w = weights.iter().map(|&w| w as f32).collect();
+        tensor32(w, [self.outputs, self.width + 1]).transpose()
+    }
+
+    /// `Σ_i s_i [x_i, 1] / n` and `Σ_i l_i / n` with the sum `n` of all weights, the derivatives `s_i` of the weighted loss
+    /// `l_i` of row `i` by its outputs; over the rows of `moments`.
+    fn gradient(&self, loss: LinearLoss, moments: &Moments, w: &LinearWeights) -> (Vec<f64>, f64) {
+        let (outputs, total) = (self.outputs, moments.total.max(f64::MIN_POSITIVE));
+        let w = self.tensor_of(w);
+        let runs = moments.rows.div_ceil(ROWS_OF_RUN);
+        let runs = self.runs[..runs].par_iter().enumerate().map(|(run, x)| {
+            let first = run * ROWS_OF_RUN;
+            let count = x.dims()[0].min(moments.rows - first);
+            let x = x.clone().narrow(0, 0, count);
+            let mut z: Vec<f32> = floats(x.clone().matmul(w.clone()));
+            let targets = self.targets[first * outputs..].chunks(outputs);
+            let of_rows = z.chunks_mut(outputs).zip(targets).zip(&self.weights[first..]);
+            let mut sum = 0.0;
+            for ((z, targets), &weight) in of_rows {
+                sum += slopes(loss, z, targets) * f64::from(weight);
+                z.iter_mut().for_each(|slope| *slope *= weight);
+            }
+            let gradient = tensor32(z, [count, outputs]).transpose().matmul(x);
+            (floats::<f32>(gradient), sum)
+        });
+        let runs: Vec<(Vec<f32>, f64)> = runs.collect();
+        let (mut all, mut sum) = (vec![0.0; outputs * (self.width + 1)], 0.0);
+        for (gradient, part) in runs {
+            all.iter_mut().zip(gradient).for_each(|(all, x)| *all += f64::from(x) / total);
+            sum += part / total;
         }
-        (all, loss)
+        (all, sum)
     }
 }
 
-/// A sum of products in a fixed order.
-fn dot64(x: &[f64], y: &[f64]) -> f64 {
-    let mut lanes = [0f64; LANES];
-    let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
-    let rest = xs.remainder().iter().zip(ys.remainder()).map(|(x, y)| x * y).sum::<f64>();
-    for (x, y) in xs.zip(ys) {
-        for lane in 0..LANES {
-            lanes[lane] += x[lane] * y[lane];
-        }
+/// Features and a 1 of some rows, `[rows, width + 1]`; `write` appends the `width` features of a row.
+pub(crate) fn feature_rows(
+    width: usize,
+    rows: Range<usize>,
+    write: impl Fn(usize, &mut Vec<f32>),
+) -> Tensor<2> {
+    let shape = [rows.len(), width + 1];
+    let mut x = Vec::with_capacity(shape[0] * shape[1]);
+    for row in rows {
+        write(row, &mut x);
+        x.push(1.0);
     }
-    lanes.iter().sum::<f64>() + rest
+    tensor32(x, shape)
 }
 
-/// A sum of products in a fixed order.
-fn dot(x: &[f32], y: &[f32]) -> f32 {
-    let mut lanes = [0f32; LANES];
-    let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
-    let rest = xs.remainder().iter().zip(ys.remainder()).map(|(x, y)| x * y).sum::<f32>();
-    for (x, y) in xs.zip(ys) {
-        for lane in 0..LANES {
-            lanes[lane] += x[lane] * y[lane];
-        }
-    }
-    lanes.iter().sum::<f32>() + rest
+fn tensor32(values: Vec<f32>, shape: [usize; 2]) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(values, shape), (&cpu_device(), DType::F32))
+}
+
+fn tensor64(values: Vec<f64>, shape: [usize; 2]) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(values, shape), (&cpu_device(), DType::F64))
+}
+
+fn eye(n: usize) -> Tensor<2> {
+    Tensor::<2>::eye(n, &cpu_device()).cast(DType::F64)
+}
+
+/// The values of a tensor, row by row.
+fn floats<E: Element>(x: Tensor<2>) -> Vec<E> {
+    x.into_data().iter::<E>().collect()
 }
 
 /// Replaces outputs by the derivatives of the loss, and returns the loss.
@@ -285,21 +306,32 @@ pub(crate) fn slopes(loss: LinearLoss, z: &mut [f32], targets: &[f32]) -> f64 {
 mod tests {
     use super::*;
 
-    fn rows(count: usize) -> LinearRows {
-        let number = |i: usize| (((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0) * 1.5;
-        let x: Vec<f32> = (0..2 * count).map(number).collect();
-        let label = |(i, x): (usize, &[f32])| {
-            f32::from(u8::from(x[0] - 0.5 * x[1] + 0.8 * number(3 * i + 1) > 0.3))
+    fn number(i: usize) -> f32 {
+        (((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0) * 1.5
+    }
+
+    fn features(i: usize) -> [f32; 2] {
+        [number(2 * i), number(2 * i + 1)]
+    }
+
+    fn targets(count: usize) -> Vec<f32> {
+        let label = |i: usize| {
+            let [x, y] = features(i);
+            f32::from(u8::from(x - 0.5 * y + 0.8 * number(3 * i + 1) > 0.3))
         };
-        let targets = x.chunks(2).enumerate().map(label).collect();
-        let weights = (0..count).map(|i| 1.0 + (i % 3) as f32).collect();
-        LinearRows { width: 2, outputs: 1, x, targets, weights }
+        (0..count).map(label).collect()
+    }
+
+    /// Rows of two features.
+    fn rows(outputs: usize, targets: Vec<f32>) -> LinearRows {
+        let weights = (0..targets.len() / outputs).map(|i| 1.0 + (i % 3) as f32).collect();
+        LinearRows::new(2, outputs, targets, weights, |i, to| to.extend(features(i)))
     }
 
     fn moments(rows: &LinearRows) -> Moments {
         let mut moments = Moments::new(rows.width);
         moments.extend(rows, 70);
-        moments.extend(rows, rows.weights.len());
+        moments.extend(rows, rows.len());
         moments
     }
 
@@ -309,8 +341,9 @@ mod tests {
         let mut w = [0.0; 3];
         for _ in 0..30 {
             let mut a = [[0.0; 4]; 3];
-            for (i, x) in rows.x.chunks(2).enumerate() {
-                let x = [f64::from(x[0]), f64::from(x[1]), 1.0];
+            for i in 0..rows.len() {
+                let [x, y] = features(i).map(f64::from);
+                let x = [x, y, 1.0];
                 let z: f64 = x.iter().zip(&w).map(|(x, w)| x * w).sum();
                 let (p, weight) = (1.0 / (1.0 + (-z).exp()), f64::from(rows.weights[i]) / n);
                 for j in 0..3 {
@@ -341,7 +374,7 @@ mod tests {
 
     #[test]
     fn the_solution_is_that_of_newton() {
-        let rows = rows(3000);
+        let rows = rows(1, targets(3000));
         for penalty in [0.3, 0.01] {
             let (found, loss) =
                 rows.solve(LinearLoss::Logistic, &moments(&rows), penalty, 1e-12, vec![0.0; 3]);
@@ -356,10 +389,9 @@ mod tests {
     /// Two outputs of a softmax differ by the logit of a logistic model with twice the penalty.
     #[test]
     fn two_classes_are_a_logit() {
-        let one = rows(2000);
+        let one = rows(1, targets(2000));
         let (logit, _) = one.solve(LinearLoss::Logistic, &moments(&one), 0.05, 1e-12, vec![0.0; 3]);
-        let targets = one.targets.iter().flat_map(|&y| [1.0 - y, y]).collect();
-        let two = LinearRows { outputs: 2, targets, ..rows(2000) };
+        let two = rows(2, targets(2000).into_iter().flat_map(|y| [1.0 - y, y]).collect());
         let (w, _) = two.solve(LinearLoss::Softmax, &moments(&two), 0.1, 1e-12, vec![0.0; 6]);
         for j in 0..3 {
             assert!((w[3 + j] - w[j] - logit[j]).abs() < 2e-3, "{w:?} {logit:?}");
@@ -371,9 +403,23 @@ mod tests {
     fn the_bias_is_a_median() {
         let mut targets = vec![2.0; 60];
         targets.extend([100.0; 20]);
-        let rows =
-            LinearRows { width: 1, outputs: 1, x: vec![0.0; 80], targets, weights: vec![1.0; 80] };
+        let rows = LinearRows::new(1, 1, targets, vec![1.0; 80], |_, to| to.push(0.0));
         let (w, _) = rows.solve(LinearLoss::Absolute, &moments(&rows), 0.1, 1e-12, vec![0.0; 2]);
         assert!((w[1] - 2.0).abs() < 0.2 && w[0].abs() < 1e-6, "{w:?}");
+    }
+
+    /// A matrix that is factored by halves, with few directions and a weak penalty.
+    #[test]
+    fn an_inverse_factor_is_accurate_for_a_weak_penalty() {
+        let (n, directions) = (6 * SMALL + 5, 7);
+        let x =
+            tensor64((0..n * directions).map(|i| f64::from(number(i))).collect(), [n, directions]);
+        let a = x.clone().matmul(x.transpose()) + eye(n) * 1e-4;
+        let r = inverse_factor(a.clone());
+        let product: Vec<f64> = floats(a.matmul(r.clone().transpose()).matmul(r));
+        for (i, x) in product.iter().enumerate() {
+            let expected = f64::from(u8::from(i / n == i % n));
+            assert!((x - expected).abs() < 1e-6, "{i}: {x}");
+        }
     }
 }
