@@ -1,7 +1,7 @@
 //! Trains a model on a task of a database in one call.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use burn::grad_clipping::GradientClippingConfig;
 use burn::lr_scheduler::composed::ComposedLrSchedulerConfig;
@@ -105,6 +105,11 @@ fn with_labels<'a>(
 /// all, in their order, if there are no labelled validation seeds. Test targets are not read. To train with the best one,
 /// call [`train_best`] instead.
 ///
+/// The penalty of a linear candidate is chosen by backtests, one of which predicts the validation seeds
+/// ([`RelationalOptions::weight_decay`]): its metric is that of a penalty chosen with them.
+///
+/// The checkpoint of candidate `i` is the file of its options with `.i` appended. Its `on_epoch` is not called.
+///
 /// # Errors
 /// As [`train_database`]; no candidates.
 ///
@@ -158,10 +163,12 @@ fn search(
     let is_compared = candidates.len() > 1 && labelled(Some(&task.val.targets));
     let (mut best, mut least) = (None, f64::INFINITY);
     let mut measured = vec![];
-    for options in candidates {
+    for (i, options) in candidates.into_iter().enumerate() {
         let mut val = None;
         if is_compared {
-            let tried = RelationalOptions { checkpoint: None, on_epoch: None, ..options.clone() };
+            let checkpoint =
+                options.checkpoint.as_deref().map(|path| with_suffix(path, &format!(".{i}")));
+            let tried = RelationalOptions { checkpoint, on_epoch: None, ..options.clone() };
             let db = with_labels(db, task, &tried)?;
             let first = Training { db: &db, task, options: &tried, sync: &NoSync }.first()?;
             val = first.0.spec.val.clone();
@@ -173,6 +180,13 @@ fn search(
     }
     measured.sort_by(|a, b| loss_of(a.val.as_ref()).total_cmp(&loss_of(b.val.as_ref())));
     Ok((measured, best))
+}
+
+/// A path whose name ends with `suffix`.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// What is smaller for a better score. A value that is not defined is last.
@@ -372,9 +386,7 @@ impl<S: GradientSync> Training<'_, S> {
             config = config.on_epoch(move |epoch| hook(epoch));
         }
         if let Some(checkpoint) = &options.checkpoint {
-            let mut name = checkpoint.clone().into_os_string();
-            name.push(file);
-            let path = PathBuf::from(name);
+            let path = with_suffix(checkpoint, file);
             let exists = path.exists();
             config = config.with_checkpoint(path).with_resume(exists);
         }

@@ -74,11 +74,14 @@ pub struct RelationalOptions {
     pub refit: bool,
     /// Whether the test seeds are measured; true by default. A search over options measures validation seeds only.
     pub test: bool,
-    /// L2 penalty; 0 by default. The linear [`WindowMeans`](crate::WindowMeans) has this one or, if it is 0, that of 30,
-    /// 10, 3, 1, 0.3, 0.1 and 0.03 with the best mean metric over backtests: the model is solved at the validation time and
-    /// up to seven earlier times, each half the time that validation seeds span before the next, with the labels known
-    /// then, and predicts the labelled seeds of such a span, under `protocol`. Of training and validation labels, it reads
-    /// no others.
+    /// L2 penalty; 0 by default. Where it is positive, the linear [`WindowMeans`](crate::WindowMeans) is solved with this
+    /// penalty. Where it is 0, the penalty is that of 30, 10, 3, 1, 0.3, 0.1 and 0.03 with the best mean metric over
+    /// backtests: the model is solved at the validation time and up to seven earlier times, each half the time that
+    /// validation seeds span before the next, with the labels known then, and predicts the labelled seeds of such a span,
+    /// under `protocol`. Of training and validation labels, it reads no others. Without a backtest, such as without
+    /// labelled validation seeds, it is 1.
+    ///
+    /// The first backtest predicts the validation seeds, so that their metric is that of a penalty chosen with them.
     pub weight_decay: f64,
     /// Longest gap, in microseconds, between the time of a training seed and the latest row that it sees; the gap of each
     /// seed is drawn anew in each epoch. `None`, the default: under [`Protocol::Frozen`] the longest gap of a validation
@@ -90,7 +93,9 @@ pub struct RelationalOptions {
     pub workers: usize,
     /// Whether a progress bar is drawn on a terminal; true by default.
     pub progress: bool,
-    /// Where the state of training is written after each epoch, and read from by a run that was interrupted.
+    /// Where the state of training is written after each epoch, and read from by a run that was interrupted; that of the
+    /// refit is in the file with `.refit` appended. [`WindowMeans`](crate::WindowMeans), which is solved in one step, writes
+    /// none.
     pub checkpoint: Option<PathBuf>,
     /// Called after each epoch.
     pub on_epoch: Option<EpochHook>,

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Epoch {
     /// From 0.
     pub epoch: usize,
-    /// Learning rate of its last step.
+    /// Learning rate of its last step; 0 of a model that is solved in one step.
     pub lr: f64,
     /// Mean loss of the training rows, each before the step of its batch, dropout in effect.
     pub loss: f64,

@@ -205,6 +205,30 @@ fn averaging_recency_and_refit_resume() {
     assert_eq!((again.history, again.spec.val), (whole.history, whole.spec.val));
 }
 
+/// A search that is interrupted goes on with its candidates, and with the refit of the best one.
+#[test]
+fn a_search_resumes() {
+    let db = shop();
+    let dir = tempfile::tempdir().unwrap();
+    let run = |file: &str| {
+        let options = RelationalOptions {
+            epochs: 4,
+            refit: true,
+            checkpoint: Some(dir.path().join(file)),
+            ..options(RelationalKind::RowSets)
+        };
+        let other = RelationalOptions { lr: 1e-9, ..options.clone() };
+        train_best(&db, "busy", vec![other, options]).unwrap()
+    };
+    let (whole, _) = run("whole");
+    let files = ["whole.0", "whole.1", "whole.refit"].map(|file| dir.path().join(file));
+    assert!(files.iter().all(|file| file.exists()) && !dir.path().join("whole").exists());
+    std::fs::remove_file(&files[2]).unwrap();
+    let (again, measured) = run("whole");
+    assert_eq!(numbers(&again.model), numbers(&whole.model));
+    assert_eq!((&again.history, &measured[0].val), (&whole.history, &whole.spec.val));
+}
+
 /// The best of two settings on the validation seeds is first, whatever their order.
 #[test]
 fn a_search_orders_options_by_validation() {
