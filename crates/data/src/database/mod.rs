@@ -6,6 +6,10 @@ pub(crate) mod column;
 pub(crate) mod database;
 pub(crate) mod graph;
 pub(crate) mod inspect;
+#[cfg_attr(
+    not(all(feature = "parquet", feature = "yaml")),
+    allow(dead_code, reason = "read by formats that are features")
+)]
 pub(crate) mod manifest;
 pub(crate) mod options;
 pub(crate) mod protocol;

@@ -10,7 +10,9 @@ use burn_gnn_cpu::{Elem, Kernels};
 use burn_gnn_cube::{self as cube, AttentionScores};
 use burn_gnn_plan::AttentionPlan;
 
-use crate::attention::call::{AttentionGrad, AttentionGradInputs};
+use crate::attention::call::AttentionGrad;
+#[cfg(feature = "cube")]
+use crate::attention::call::AttentionGradInputs;
 use crate::attention::reference;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;

@@ -12,7 +12,9 @@ use burn_gnn_plan::RelationalPlan;
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
-use crate::relational::call::{RelationalGrad, RelationalGradInputs};
+use crate::relational::call::RelationalGrad;
+#[cfg(feature = "cube")]
+use crate::relational::call::RelationalGradInputs;
 use crate::relational::reference;
 
 /// `out[v] = Σ_r Σ_(u, v, e) in r of norm[e] · x[u] W_r`. Inputs: `x`, the weights and, if `scaled`, the factors `norm`.

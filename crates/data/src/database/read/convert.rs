@@ -269,6 +269,7 @@ fn vectors(lists: &ListColumn, missing: Option<&[bool]>) -> Result<ColumnValues,
 }
 
 /// Vectors, if the values are lists of floats, all of one length of at least 2.
+#[cfg(feature = "parquet")]
 pub(super) fn vectors_of_floats(values: ColumnValues, missing: Option<Vec<bool>>) -> Converted {
     let ColumnValues::Lists(lists) = &values else { return (values, missing) };
     let is_missing = |row: usize| missing.as_ref().is_some_and(|m| m[row]);

@@ -120,10 +120,6 @@ pub(crate) fn line_of(record: &[u8]) -> &[u8] {
 const MOST: usize = 100;
 
 /// Joins the first fields of a row for an error.
-#[cfg_attr(
-    not(any(feature = "rdf", feature = "yaml")),
-    allow(dead_code, reason = "read by formats that are features")
-)]
 pub(crate) fn joined<'a>(fields: impl Iterator<Item = &'a [u8]>, between: &str) -> String {
     fields.take(MOST).map(String::from_utf8_lossy).collect::<Vec<_>>().join(between)
 }
